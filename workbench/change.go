@@ -67,6 +67,13 @@ func (s *changes) publish(c Change) {
 	s.wake = make(chan struct{})
 }
 
+// last is the number of the last change.
+func (s *changes) last() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next - 1
+}
+
 // Subscription reads the changes from the moment it was made.
 type Subscription struct {
 	s    *changes

@@ -1,9 +1,24 @@
-// Package agent is the table of agents and the parsers of what they print.
+// Package agent is the table of agents, their launch lines and environments,
+// and the parsers of what they print.
 //
 // Everything here is pure: no clock, no process, no file but the look-up of an
-// executable. A parser turns bytes into events, and gives the same events for
-// the same bytes however they are cut, so an adopted run is rebuilt by
-// replaying its output.
+// executable. There are no locks: a Table and its Agents are never changed, and
+// a Parser belongs to one goroutine.
+//
+// # Invariants
+//
+//   - A parser gives the same events with the same ends for the same bytes,
+//     however they are cut and wherever State and Restore came between, so an
+//     adopted run is rebuilt by replaying its output. Ends never go back.
+//   - A parser keeps one line of at most 16 MiB and one answer of at most
+//     16 MiB, whatever it is fed; so does its state.
+//   - How a turn ended is judged by its output; the exit counts only where the
+//     output has no ending.
+//   - A prompt is never an option, never shell text, and never an argument of
+//     more than 64 KiB.
+//   - An agent gets no key and no other agent's variable but those that its
+//     entry passes on.
+//   - What a tool printed is never in an event, except that of a script.
 package agent
 
 import "encoding/json"
@@ -48,7 +63,8 @@ const (
 )
 
 // Usage counts what a turn consumed, or for agents that count a whole
-// conversation, what it consumed until now (Total).
+// conversation, what it consumed until now (Total). InputTokens counts all that
+// the model read, also what it had cached.
 type Usage struct {
 	InputTokens  int64
 	OutputTokens int64

@@ -3,9 +3,32 @@
 //
 // A run's directory, runs/<run>/, holds spec.json (what to start), stdin,
 // stdout, stderr, shim (who holds it: written once, by an exclusive link, so a
-// run starts at most once whoever dies when), and exit (how it ended, written
-// by the shim in one rename). The daemon adds log, events and checkpoint
-// (package activity and workbench).
+// run starts at most once whoever dies when), agent (the process that the shim
+// started), exit (how it ended, written by the shim in one rename), and tmp
+// (the run's TMPDIR). The daemon adds log, events and checkpoint (package
+// activity and workbench).
+//
+// # Who does what
+//
+// Shim is the whole life of a shim process; it shares nothing with the daemon
+// but the run's directory. Manager is the daemon's side: it starts shims, and
+// watches them by pidfd, its own children and adopted ones alike.
+//
+// # Lock order
+//
+// Manager.mu guards the table of watched runs and is a leaf. follows.adding is
+// held over calls into fsnotify; take it before follows.mu, which is a leaf and
+// the only one that the goroutine that reads events takes.
+//
+// # Invariants
+//
+//   - Whoever links the file shim first decides: a shim starts the agent, or a
+//     manager makes the run void. The other gives up.
+//   - A run's tree is empty before exit is written, and before Done is closed.
+//   - No signal goes to a bare number: each goes through a pidfd that was
+//     checked against a start time, or to a child that is not reaped yet.
+//   - A process counts as a run's only on evidence that a stranger cannot have
+//     by chance (see relics).
 package run
 
 import (
@@ -23,7 +46,8 @@ const (
 	StdinFIFO Stdin = "fifo" // a FIFO that the shim holds open
 )
 
-// Spec is what the shim starts. It is written once, before the shim.
+// Spec is what the shim starts. It is written once, before the shim. The bytes
+// of Argv, Env and Dir reach the agent as they are, UTF-8 or not.
 type Spec struct {
 	Run         string        `json:"run"`
 	Argv        []string      `json:"argv"`
@@ -31,6 +55,7 @@ type Spec struct {
 	Dir         string        `json:"dir"`
 	Stdin       Stdin         `json:"stdin"`
 	MergeStderr bool          `json:"merge_stderr,omitempty"` // stderr goes to stdout, in order
+	Umask       *int          `json:"umask,omitempty"`        // of the agent; nil: the daemon's
 	Timeout     time.Duration `json:"timeout,omitempty"`      // 0: none; the shim itself keeps it
 	Grace       time.Duration `json:"grace"`                  // between TERM and KILL
 }
@@ -57,17 +82,28 @@ const (
 	Never                 // no shim ever took it, and none ever will: it is void now
 )
 
+// String returns the standing in a word.
+func (s Standing) String() string {
+	if names := [...]string{"live", "ended", "dead", "never"}; int(s) < len(names) {
+		return names[s]
+	}
+	return "unknown"
+}
+
 // Process is a run that this daemon watches.
 type Process interface {
 	// PID is the agent's process id; 0 when it is not known yet.
 	PID() int
-	// Done is closed when the shim is gone.
+	// Done is closed when the shim is gone. It stays open when the manager is
+	// closed before that.
 	Done() <-chan struct{}
 	// Exit is asked for after Done: how it ended; ok is false when the shim
 	// died without saying, whose leftovers are stopped by then.
 	Exit() (e Exit, ok bool)
 	// Stop empties the run's whole process tree: TERM to its group, the
 	// grace, KILL to every descendant until none is left. It returns when the
-	// tree is empty and Done is closed, or when ctx ends.
+	// tree is empty and Done is closed, or when ctx ends; the stopping goes on
+	// in that case. fault.Timeout or fault.Interrupted as ctx ended,
+	// fault.Gone when the manager is closed.
 	Stop(ctx context.Context) error
 }

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"scvfs/fs"
+	"scvfs/fs/fusefs"
+	"scvfs/ledger"
+	"scvfs/workbench"
+	"scvfs/workbench/config"
+	"scvfs/workbench/run"
+)
+
+// serveFlags are the flags of scvfs serve.
+type serveFlags struct {
+	mount, state, config string
+	verbose              bool
+}
+
+func parseServe(args []string, stderr io.Writer) (serveFlags, error) {
+	var f serveFlags
+	set := flag.NewFlagSet("scvfs serve", flag.ContinueOnError)
+	set.SetOutput(stderr)
+	set.StringVar(&f.mount, "mount", "", "mount point; made when missing (default: mount of the configuration, else ~/scv)")
+	set.StringVar(&f.state, "state", "", "directory of the ledger and of all runs (default: $XDG_STATE_HOME/scvfs)")
+	set.StringVar(&f.config, "config", "", "configuration file (default: $XDG_CONFIG_HOME/scvfs/config.toml)")
+	set.BoolVar(&f.verbose, "v", false, "log more")
+	if err := set.Parse(args); err != nil {
+		return f, usageError("")
+	}
+	if set.NArg() > 0 {
+		return f, usageError(fmt.Sprintf("serve takes flags only, not %q", set.Arg(0)))
+	}
+	return f, nil
+}
+
+// serve runs the daemon until it is told to stop or its mount is taken away.
+// Jobs outlive it.
+func serve(args []string, stderr io.Writer) error {
+	flags, err := parseServe(args, stderr)
+	if err != nil {
+		return err
+	}
+	umask := syscall.Umask(0o077) // ours; agents keep the user's
+	level := slog.LevelInfo
+	if flags.verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	d := &instance{log: log, umask: umask, stop: make(chan string, 1)}
+	defer d.close()
+	if err := d.open(flags); err != nil {
+		return err
+	}
+	return d.run(stderr)
+}
+
+// instance is one running daemon: what it opened, in order.
+type instance struct {
+	log   *slog.Logger
+	umask int // of agents
+	mount string
+	stop  chan string // why to stop
+
+	ledger *ledger.Ledger
+	bench  *workbench.Workbench
+	server *fusefs.Server
+	runs   *run.Manager
+}
+
+// shutdown asks for an orderly stop; it never blocks.
+func (d *instance) shutdown(why string) {
+	select {
+	case d.stop <- why:
+	default: // asked already
+	}
+}
+
+// open opens everything up to the mount. What it has opened, close closes.
+func (d *instance) open(flags serveFlags) error {
+	conf, layout, err := settings(flags)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{layout.State, filepath.Join(layout.State, "runs"), filepath.Join(layout.State, "jobs")} {
+		if err := config.EnsureDir(dir); err != nil {
+			return err
+		}
+	}
+	if d.ledger, err = ledger.Open(layout.State, ledger.Options{}); err != nil {
+		return err
+	}
+	if d.mount, err = fusefs.Prepare(conf.Mount); err != nil {
+		return err
+	}
+	if d.runs, err = run.New(filepath.Join(layout.State, "runs"), "/proc/self/exe", "shim"); err != nil {
+		return err
+	}
+	d.runs.OnWarning = func(sentence string) { d.log.Warn(sentence) }
+	table, err := conf.Table()
+	if err != nil {
+		return err
+	}
+	d.bench, err = workbench.New(workbench.Options{
+		State: layout.State, Mount: d.mount, Ledger: d.ledger, Runs: d.runs, Agents: table, Config: conf,
+		Log: d.log, Umask: &d.umask, Version: versionLine(),
+	})
+	if err != nil {
+		return err
+	}
+	work, err := os.Getwd()
+	if err != nil {
+		work = "/"
+	}
+	tree := fs.New(d.bench, fs.Options{
+		Shutdown: func() { d.shutdown("asked by a write to ctl") }, WorkDir: work, MountPoint: d.mount, Log: d.log,
+	})
+	d.server, err = fusefs.Mount(d.mount, tree.Root(), fusefs.Options{Log: d.log})
+	return err
+}
+
+// run serves until a signal, a write to ctl, or an unmount by somebody else.
+func (d *instance) run(stderr io.Writer) error {
+	signals := make(chan os.Signal, 4)
+	// SIGPIPE is caught, not ignored: a closed stderr must not end the daemon,
+	// and an ignored signal would be inherited by agents.
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	defer signal.Stop(signals)
+	gone := make(chan struct{})
+	go func() { d.server.Wait(); close(gone) }()
+	fmt.Fprintf(stderr, "scvfs: ready: %s\n", d.mount)
+	if _, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil {
+		d.log.Warn("systemd cannot be told that the daemon is ready", "err", err)
+	}
+	for {
+		select {
+		case s := <-signals:
+			if s == syscall.SIGTERM || s == syscall.SIGINT {
+				d.shutdown("signal " + s.String())
+			} // a terminal that closes ends no daemon
+		case why := <-d.stop:
+			d.log.Info("stopping; jobs go on", "why", why)
+			return nil
+		case <-gone:
+			d.log.Warn("the tree was unmounted; stopping, jobs go on", "mount", d.mount)
+			return nil
+		}
+	}
+}
+
+// close closes in the opposite order of open: nobody reads the tree any more
+// when the workbench stops, and nothing commits when the ledger closes.
+func (d *instance) close() {
+	daemon.SdNotify(false, daemon.SdNotifyStopping)
+	if d.server != nil {
+		if err := d.server.Unmount(); err != nil {
+			d.log.Error("unmount", "err", err)
+		}
+	}
+	if d.bench != nil {
+		d.bench.Close()
+	}
+	if d.runs != nil {
+		d.runs.Close()
+	}
+	if d.ledger != nil {
+		if err := d.ledger.Close(); err != nil {
+			d.log.Error("closing the ledger", "err", err)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package fs
+
+import (
+	"strings"
+)
+
+// readmeText is /README, one screen; @ stands for the mount point.
+const readmeText = `Coding agents as files: ls and cat show jobs, echo controls them. Paste:
+
+  cd @
+  echo "shop \"$OLDPWD\"" > sessions/new   a session named shop, in that directory
+  echo 'make test' > sessions/shop/start   a job; cat sessions/shop/start says which
+  echo codex > sessions/shop/agent         who gets the next prompts (cat agents/*/offered)
+
+  ls -l active                             the jobs that have not ended
+  cat sessions/shop/jobs/job-1/wait        waits for its end, then says how it went
+  cat sessions/shop/jobs/job-1/result      the reply, or the error
+  tail -f sessions/shop/jobs/job-1/log     what it does; also: state, diff, usage
+  echo cancel > sessions/shop/jobs/job-1/ctl
+  rmdir sessions/shop/jobs/job-1           forgets a job that has ended
+  rmdir sessions/shop                      closes the session
+
+  tail errors                              why a write was refused
+  cat events                               every change from now on, as JSON lines
+  cat snapshot; cat metrics; cat config    everything, numbers, settings
+
+A prompt is sent when its file is closed. "cat" of a ctl file lists its commands
+and says how the last one went. To choose an agent or an option for one job:
+
+  printf '#!scv agent=codex effort=high\nfix the bug\n' > sessions/shop/start
+`
+
+// readme returns /README for a tree that is mounted at dir.
+func readme(dir string) []byte {
+	if dir == "" {
+		dir = "~/scv"
+	} else if strings.ContainsFunc(dir, special) {
+		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	}
+	return []byte(strings.Replace(readmeText, "@", dir, 1))
+}
+
+// special tells whether a shell would read r as more than a letter.
+func special(r rune) bool {
+	return !strings.ContainsRune("/._-+,:@%", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r < 0x80
+}

@@ -1,0 +1,129 @@
+package fs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"scvfs/ledger/fault"
+)
+
+// refusalsKept is how many refused writes /errors shows.
+const refusalsKept = 100
+
+// refusals are the last refused writes, oldest first. Its lock is a leaf.
+type refusals struct {
+	mu    sync.Mutex
+	lines [][]byte
+	last  time.Time
+}
+
+// record keeps and logs that a write to path was refused.
+func (t *Tree) record(ctx context.Context, path string, err error) {
+	caller, _ := CallerOf(ctx)
+	now, why := t.opt.Clock(), reason("", err)
+	t.refusals.add(now, fmt.Appendf(nil, "%s %d %s %s\n", now.Format(time.RFC3339), caller.PID, shown(path), why))
+	level := slog.LevelWarn
+	if fault.Is(err, fault.Internal) {
+		level = slog.LevelError
+	}
+	t.opt.Log.LogAttrs(ctx, level, "write refused", slog.String("path", path), slog.Int("pid", caller.PID), slog.String("reason", why))
+}
+
+func (r *refusals) add(at time.Time, line []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, line)
+	r.lines = r.lines[max(0, len(r.lines)-refusalsKept):]
+	r.last = at
+}
+
+// text returns what /errors shows.
+func (r *refusals) text() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return bytes.Join(r.lines, nil)
+}
+
+// changed is when the last write was refused.
+func (r *refusals) changed() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
+}
+
+// outcome is how the last write to a file came out.
+type outcome struct {
+	line    string // with its newline
+	at      time.Time
+	refused bool
+}
+
+// outcomesKept bounds how many files' last outcomes are remembered.
+const outcomesKept = 4096
+
+// outcomes remembers the last outcome of each file by its inode number. The
+// files that were first written to the longest ago are forgotten first. Its
+// lock is a leaf.
+type outcomes struct {
+	mu    sync.Mutex
+	last  map[uint64]outcome
+	order []uint64
+}
+
+func (o *outcomes) get(ino uint64) (outcome, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	last, ok := o.last[ino]
+	return last, ok
+}
+
+func (o *outcomes) set(ino uint64, last outcome) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.last == nil {
+		o.last = make(map[uint64]outcome)
+	}
+	if _, known := o.last[ino]; !known {
+		if len(o.order) == outcomesKept {
+			delete(o.last, o.order[0])
+			o.order = o.order[1:]
+		}
+		o.order = append(o.order, ino)
+	}
+	o.last[ino] = last
+}
+
+// refuse records a refused write everywhere that it shows, and returns the
+// line that the file shows from now on.
+func (t *Tree) refuse(ctx context.Context, at site, op string, err error) string {
+	why := reason(op, err)
+	t.record(ctx, at.path, fault.New(fault.KindOf(err), "%s: %s", op, why))
+	line := fmt.Sprintf("# last: %s: refused: %s\n", op, why)
+	t.outcomes.set(at.ino, outcome{line: line, at: t.opt.Clock(), refused: true})
+	return line
+}
+
+// succeed records that a command was done.
+func (t *Tree) succeed(at site, op string) string {
+	line := fmt.Sprintf("# last: %s: ok\n", op)
+	t.outcomes.set(at.ino, outcome{line: line, at: t.opt.Clock()})
+	return line
+}
+
+// reason returns the sentence of err in one line, without what is said
+// already: that op was refused.
+func reason(op string, err error) string {
+	var e *fault.Error
+	if errors.As(err, &e) && e.Op == op && e.Error() == err.Error() {
+		short := *e
+		short.Op = ""
+		err = &short
+	}
+	return strings.TrimPrefix(cleanLine(err.Error()), "refused: ")
+}

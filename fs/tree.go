@@ -1,0 +1,137 @@
+package fs
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"scvfs/ledger"
+	"scvfs/workbench"
+)
+
+// Bench is what the tree uses of a workbench. Records that it returns are
+// shared and never changed; errors are *fault.Error.
+type Bench interface {
+	Sessions() []*ledger.Session
+	Session(id string) (*ledger.Session, bool)
+	Jobs(session string) []*ledger.Job
+	Job(session string, n uint64) (*ledger.Job, bool)
+	Active() []*ledger.Job
+	Runs() []*ledger.Run
+	Run(id string) (*ledger.Run, bool)
+	RunProcess(id string) int
+	RunFile(run, name string) string
+	JobFile(j *ledger.Job, name string) string
+
+	RegisterSession(id, workspace, label string) (*ledger.Session, error)
+	CloseSession(id string) error
+	SetLabel(id, label string) error
+	SetWorkspace(id, dir string) error
+	SetAgent(id, agent string) error
+
+	PrecheckDraft(session string, doc []byte) error
+	CheckDraft(session string, d workbench.Draft) error
+	Start(ctx context.Context, session string, d workbench.Draft) (string, error)
+	PromptBytes() int64
+
+	Cancel(session string, n uint64) error
+	Dismiss(session string, n uint64) error
+	Wait(ctx context.Context, session string, n uint64) (ledger.JobStatus, error)
+	Diff(ctx context.Context, j *ledger.Job, to io.Writer) error
+
+	Subscribe() *workbench.Subscription
+	LastChange() (time.Time, uint64)
+	Snapshot() workbench.Snapshot
+	Agents() []workbench.AgentInfo
+	Metrics() []workbench.Metric
+	Maintain() error
+	Version() string
+	Started() time.Time
+	ConfigText() []byte
+}
+
+var _ Bench = (*workbench.Workbench)(nil)
+
+// Options are what the tree must be told beside its workbench.
+type Options struct {
+	// Shutdown asks the daemon to stop. It is called inside a write to /ctl,
+	// so it must return without waiting for the tree to be idle.
+	Shutdown func()
+	// Maintain is the verb of /ctl; nil means the workbench's own.
+	Maintain func() error
+	// Clock says what time it is; nil means time.Now.
+	Clock func() time.Time
+	// WorkDir is where the daemon started: the workspace of a session that
+	// mkdir makes.
+	WorkDir string
+	// MountPoint is where README says that the tree is; empty when nothing is
+	// mounted. It is never looked at.
+	MountPoint string
+	// DefaultAgent is what a session without an agent of its own uses; empty
+	// means sh.
+	DefaultAgent string
+	// Log takes a line for each refused write; nil means none.
+	Log *slog.Logger
+}
+
+// Tree is the file tree of one workbench. It is safe for concurrent use, and
+// any number of transports may serve it at once.
+type Tree struct {
+	bench     Bench
+	opt       Options
+	subscribe func() feed
+	closings  closings
+	outcomes  outcomes
+	refusals  refusals
+	snapshot  snapshotCache
+}
+
+// feed is the part of a subscription that streams use.
+type feed interface {
+	// Next waits for changes. With a context that has ended already it
+	// returns those that are there, or else fault.Interrupted.
+	Next(ctx context.Context) ([]workbench.Change, error)
+}
+
+// New returns the tree of b. It starts nothing and needs no closing.
+func New(b Bench, opt Options) *Tree {
+	if opt.Shutdown == nil {
+		opt.Shutdown = func() {}
+	}
+	if opt.Maintain == nil {
+		opt.Maintain = b.Maintain
+	}
+	if opt.Clock == nil {
+		opt.Clock = time.Now
+	}
+	if opt.DefaultAgent == "" {
+		opt.DefaultAgent = "sh"
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Tree{bench: b, opt: opt, subscribe: func() feed { return b.Subscribe() }}
+}
+
+// Root returns the top directory.
+func (t *Tree) Root() Dir {
+	at := site{t: t, path: "/", ino: rootIno, lasting: true}
+	return tableDir[none]{site: at, table: &rootTable, get: nothing}
+}
+
+// lastChange is when anything that the ledger knows changed last.
+func (t *Tree) lastChange() time.Time {
+	at, _ := t.bench.LastChange()
+	return latest(at, t.bench.Started())
+}
+
+// latest returns the newest of some times.
+func latest(first time.Time, more ...time.Time) time.Time {
+	for _, m := range more {
+		if m.After(first) {
+			first = m
+		}
+	}
+	return first
+}

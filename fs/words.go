@@ -1,0 +1,110 @@
+package fs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"scvfs/ledger"
+	"scvfs/ledger/fault"
+)
+
+// unsafe tells whether showing r could move a terminal's cursor or hide what
+// follows.
+func unsafe(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
+
+// cleanLine makes one line of s that is safe to show: white space becomes a
+// blank, and what is unsafe or no text becomes U+FFFD.
+func cleanLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unsafe(r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.TrimRight(s, "\r\n"))
+}
+
+// oneLine is the content of a file of one line: clean, and empty only when s
+// is.
+func oneLine(s string) []byte {
+	if s = cleanLine(s); s == "" {
+		return nil
+	}
+	return append([]byte(s), '\n')
+}
+
+// block is the content of a file of several lines, each of them clean.
+func block(s string) []byte {
+	if s = strings.TrimRight(s, "\r\n"); s == "" {
+		return nil
+	}
+	var b []byte
+	for l := range strings.Lines(s) {
+		b = append(append(b, cleanLine(l)...), '\n')
+	}
+	return b
+}
+
+// shown is how a name that somebody gave appears in a sentence or a line of
+// words: quoted where it would be misread.
+func shown(name string) string {
+	const most = 200
+	if len(name) > most {
+		name = strings.ToValidUTF8(name[:most], "") + "…"
+	}
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r == ' ' || r == '"' || unsafe(r) || r == unicode.ReplacementChar }) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// moment is a time as the tree shows it; empty when it has not come.
+func moment(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.Format(time.RFC3339)
+}
+
+// jsonText returns v as JSON in which every control character of a string is
+// escaped, also those that JSON would let pass.
+func jsonText(v any, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		return nil, fault.New(fault.Internal, "cannot be written as JSON: %w", err)
+	}
+	plain := b.Bytes()
+	if bytes.IndexFunc(plain, escaped) < 0 {
+		return plain, nil
+	}
+	var out bytes.Buffer
+	for _, r := range string(plain) {
+		if escaped(r) {
+			fmt.Fprintf(&out, `\u%04x`, r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// escaped tells whether r, which is part of a JSON text, stands in a string
+// and is not to be seen as it is.
+func escaped(r rune) bool { return r >= 0x7f && unsafe(r) }
+
+// stateLine is a state and our words for it, as one line.
+func stateLine(state ledger.AgentState, detail string) string {
+	return strings.TrimSpace(string(state) + " " + detail)
+}

@@ -1,0 +1,3 @@
+package screen
+
+func (f *frame) svg() string { return "" }

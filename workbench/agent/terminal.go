@@ -1,0 +1,42 @@
+package agent
+
+import (
+	"strings"
+
+	"scvfs/ledger/fault"
+)
+
+// TerminalOffered tells whether the agent's own terminal may be opened: it has
+// one, and it asks for no approvals. why is empty when it may.
+func (a *Agent) TerminalOffered() (why string) {
+	switch {
+	case a.Terminal == nil:
+		return a.Name + " has no terminal that continues a session"
+	case a.Asks && !a.FullPermissions():
+		return a.Name + " would ask for approvals in its terminal: set permissions to full in [agents." + a.Name + "]"
+	}
+	return ""
+}
+
+// TerminalArgv is the command line of the agent's own terminal on its session.
+// path is the executable; shell is the user's, which is the terminal of the
+// shell agent, where session is not used.
+func (a *Agent) TerminalArgv(path, session, shell string) ([]string, error) {
+	if why := a.TerminalOffered(); why != "" {
+		return nil, fault.New(fault.Unsupported, "%s", why)
+	}
+	if a.Stateless {
+		return []string{first(shell, path)}, nil
+	}
+	if !validSession(session) {
+		return nil, fault.New(fault.Invalid, "%s has no session to open yet: let a turn end first", a.Name)
+	}
+	argv := []string{path}
+	for _, arg := range a.Terminal {
+		argv = append(argv, strings.ReplaceAll(arg, "{session}", session))
+	}
+	if a.FullPermissions() {
+		argv = append(argv, a.TerminalFull...)
+	}
+	return argv, nil
+}

@@ -1,0 +1,143 @@
+package workbench
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"scvfs/ledger"
+)
+
+// maintainEvery is how often maintenance runs by itself.
+const maintainEvery = time.Minute
+
+func (w *Workbench) maintainEveryMinute() {
+	tick := time.NewTicker(maintainEvery)
+	defer tick.Stop()
+	for {
+		if err := w.Maintain(); err != nil {
+			w.log.Error("maintenance", "err", err)
+		}
+		select {
+		case <-tick.C:
+		case <-w.ctx.Done():
+			return
+		}
+	}
+}
+
+// Maintain forgets what is older than limits.keep, removes files that no
+// record names, and starts what waited for space. It runs at start and every
+// minute, and on request.
+func (w *Workbench) Maintain() error {
+	var errs []error
+	for _, s := range w.allSessions() {
+		if err := w.maintainSession(s, time.Now().Add(-w.limits.Keep.Duration())); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(append(errs, w.sweepRuns(), w.sweepSessions())...)
+}
+
+func (w *Workbench) maintainSession(s *session, before time.Time) error {
+	s.tr.Lock()
+	defer s.tr.Unlock()
+	var errs []error
+	for _, j := range s.list() {
+		if rec := j.record(); rec.State.Terminal() && rec.Ended.Before(before) {
+			gone, err := w.forget(j)
+			if err != nil {
+				errs = append(errs, err)
+			}
+			if gone {
+				return errors.Join(errs...)
+			}
+		}
+	}
+	if s.running < w.limits.Jobs && len(s.queue) > 0 {
+		w.startNext(s)
+	}
+	return errors.Join(errs...)
+}
+
+// forget removes a job that has ended, with its files and its run; and its
+// session with it, when that is closed and this was its last job. The caller
+// holds s.tr.
+func (w *Workbench) forget(j *job) (sessionGone bool, err error) {
+	rec := j.record()
+	sess := j.s.touched()
+	if err := w.commit(func(b *ledger.Batch) {
+		b.PutSession(sess)
+		b.DeleteJob(rec.Session, rec.Number)
+		if rec.Run != "" {
+			b.DeleteRun(rec.Run)
+		}
+	}); err != nil {
+		return false, err
+	}
+	j.s.publish(sess)
+	left := j.s.remove(j)
+	if rec.Run != "" {
+		w.dropRun(rec.Run)
+		err = w.opt.Runs.Remove(rec.Run)
+	}
+	err = errors.Join(err, os.RemoveAll(filepath.Dir(w.JobFile(rec, "prompt"))))
+	if err != nil {
+		w.log.Warn("files of a forgotten job stay behind until maintenance", "job", j.address(), "err", err)
+	}
+	w.announce(jobChange(JobGone, rec))
+	if left == 0 && sess.Closed {
+		return true, w.forgetSession(j.s)
+	}
+	return false, nil
+}
+
+// sweepRuns removes run directories that no record names: a daemon died
+// between forgetting a run and removing its files.
+func (w *Workbench) sweepRuns() error {
+	ids, err := w.opt.Runs.List()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range ids {
+		w.mu.RLock()
+		_, known := w.runs[id]
+		w.mu.RUnlock()
+		if known || w.bad > 0 { // an unreadable record may name it
+			continue
+		}
+		errs = append(errs, w.opt.Runs.Remove(id))
+	}
+	return errors.Join(errs...)
+}
+
+// sweepSessions removes the files of sessions that the ledger forgot.
+func (w *Workbench) sweepSessions() error {
+	top := filepath.Join(w.opt.State, "jobs")
+	entries, err := os.ReadDir(top)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, rec := range w.Sessions() {
+		known[filepath.Base(w.sessionDir(rec))] = true
+	}
+	var errs []error
+	for _, e := range entries {
+		if !known[e.Name()] && w.bad == 0 {
+			errs = append(errs, os.RemoveAll(filepath.Join(top, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (w *Workbench) countEnded(state ledger.AgentState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended[state]++
+}

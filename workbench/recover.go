@@ -1,0 +1,154 @@
+package workbench
+
+import (
+	"cmp"
+	"slices"
+
+	"scvfs/ledger"
+	"scvfs/ledger/fault"
+	"scvfs/workbench/agent"
+	"scvfs/workbench/run"
+)
+
+// load reads the ledger into memory. A record that cannot be read is told of
+// and left alone.
+func (w *Workbench) load() error {
+	contents, bad, err := w.opt.Ledger.Load()
+	if err != nil {
+		return err
+	}
+	for key, err := range bad {
+		w.log.Error("a ledger record cannot be read; it is left as it is", "key", key, "err", err)
+	}
+	w.bad = len(bad)
+	w.serial = contents.Serial
+	for _, rec := range contents.Sessions {
+		w.sessions[rec.ID] = &session{rec: rec, jobs: map[uint64]*job{}}
+	}
+	for _, rec := range contents.Runs {
+		w.runs[rec.ID] = rec
+	}
+	slices.SortFunc(contents.Jobs, func(a, b *ledger.Job) int { return cmp.Compare(a.Number, b.Number) })
+	for _, rec := range contents.Jobs {
+		s := w.sessions[rec.Session]
+		if s == nil {
+			w.log.Error("a job's session cannot be read; the job is left as it is", "job", address(rec.Session, rec.Number))
+			continue
+		}
+		s.add(newJob(s, rec))
+	}
+	return nil
+}
+
+// recover goes on where the daemon before stopped: it adopts the runs that
+// have not ended, and queues again what waited.
+func (w *Workbench) recover() {
+	for _, s := range w.allSessions() {
+		s.tr.Lock()
+		for _, j := range s.unfinished() {
+			w.recoverJob(j)
+		}
+		w.startNext(s)
+		s.tr.Unlock()
+	}
+}
+
+// recoverJob takes up an unfinished job. The caller holds s.tr.
+func (w *Workbench) recoverJob(j *job) {
+	rec := j.record()
+	if rec.State == ledger.Queued {
+		j.s.queue = append(j.s.queue, j)
+		return
+	}
+	runRec, ok := w.Run(rec.Run)
+	if !ok {
+		w.lost(j, "its run's record is gone")
+		return
+	}
+	a, err := w.agent(rec.Agent)
+	if err != nil {
+		a = &agent.Agent{Name: rec.Agent, Output: agent.FormatText} // its configuration is gone: the output is kept as text
+	}
+	t := newTurn(w, j, a, runRec)
+	t.stopping = rec.Cancel != nil
+	j.turn = t
+	j.s.running++
+	w.spawn(t.adopt)
+}
+
+// lost ends a job of which nothing is left to run. The caller holds s.tr.
+func (w *Workbench) lost(j *job, why string) {
+	if err := w.advance(j, j.next(ledger.Interrupted, why), also{}); err != nil {
+		w.log.Error("a job's end cannot be recorded", "job", j.address(), "err", err)
+	}
+}
+
+// adopt takes over a run that an earlier daemon started.
+func (t *turn) adopt() {
+	defer t.guard()
+	proc, standing, err := t.w.opt.Runs.Adopt(t.rec.ID)
+	if fault.Is(err, fault.NotFound) {
+		standing, err = run.Never, nil // the daemon died before it made the directory
+	}
+	if err != nil {
+		t.settle(ending{state: ledger.Interrupted, detail: "its run cannot be adopted: " + err.Error(), exit: "unknown"})
+		return
+	}
+	if standing == run.Never {
+		t.again()
+		return
+	}
+	if err := t.resume(); err != nil {
+		t.settle(ending{state: ledger.Interrupted, detail: "its output cannot be read again: " + err.Error(), exit: "unknown"})
+		return
+	}
+	t.begun(proc)
+	t.attend(proc)
+}
+
+// resume opens the log and puts the parser where the last checkpoint left it.
+func (t *turn) resume() error {
+	if err := t.open(); err != nil {
+		return err
+	}
+	point := t.log.Resume()
+	if point.Offset == 0 {
+		return nil
+	}
+	t.read, t.saved = point.Offset, point.Offset
+	return t.parser.Restore(point.Parser)
+}
+
+// again starts the job afresh when no shim ever took its run: nothing was
+// sent, and the run is void, so nothing is sent twice.
+func (t *turn) again() {
+	w, s := t.w, t.j.s
+	s.tr.Lock()
+	if t.stopping {
+		s.tr.Unlock()
+		t.settle(ending{state: ledger.Cancelled, detail: "by " + t.j.record().Cancel.By + ", before it ran", exit: "not started"})
+		return
+	}
+	rec := t.j.next(ledger.Starting, "")
+	runRec := w.newRun(rec)
+	rec.Run = runRec.ID
+	next := newTurn(w, t.j, t.agent, runRec)
+	err := w.advance(t.j, rec, also{
+		put: func(b *ledger.Batch) { b.PutRun(runRec); b.DeleteRun(t.rec.ID) },
+		then: func() {
+			w.dropRun(t.rec.ID)
+			w.showRun(runRec)
+			t.j.turn = next
+		},
+	})
+	s.tr.Unlock()
+	if err != nil {
+		w.dropRun(runRec.ID)
+		w.log.Error("a job that never ran cannot start; the next daemon tries again", "job", t.j.address(), "err", err)
+		return
+	}
+	if err := w.opt.Runs.Remove(t.rec.ID); err != nil {
+		w.log.Warn("files of a void run stay behind", "run", t.rec.ID, "err", err)
+	}
+	next.serve()
+}

@@ -1,0 +1,232 @@
+package workbench
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"scvfs/ledger"
+	"scvfs/workbench/activity"
+	"scvfs/workbench/agent"
+	"scvfs/workbench/run"
+)
+
+// stderrTail is how much of a run's standard error a failure may quote.
+const stderrTail = 2 << 10
+
+// retryEvery is how often an end that the ledger could not take (a full disk)
+// is offered to it again. No event tells that there is space.
+const retryEvery = time.Second
+
+// ending is how a job ended.
+type ending struct {
+	state  ledger.AgentState
+	detail string // why, in a sentence; empty when the state says it all
+	exit   string // how the process ended: "exit 0", "signal KILL", "timeout 1h0m0s"
+	result io.ReadCloser
+	bytes  int64 // whole length of the reply, of which result may be the last part
+	usage  *ledger.Usage
+}
+
+// judge tells how a run that is over ended, by its own output, its exit, and
+// whether anybody stopped it.
+func (t *turn) judge(proc run.Process) ending {
+	t.parser.Finish(t.log.Parsed)
+	t.log.Flush()
+	exit, known := proc.Exit()
+	out := t.parser.Outcome(agent.Exit{Code: exit.Code, Signal: exit.Signal}, t.tail("stderr", stderrTail))
+	s := t.j.s
+	s.tr.Lock()
+	cancel := t.j.record().Cancel
+	if cancel == nil {
+		cancel = t.unsaved
+	}
+	s.tr.Unlock()
+	end := verdict(cancel, exit, known, out)
+	if out.Usage != nil {
+		end.usage = &ledger.Usage{InputTokens: out.Usage.InputTokens, OutputTokens: out.Usage.OutputTokens, CostUSD: out.Usage.CostUSD}
+	}
+	t.reply(&end, out)
+	return end
+}
+
+// verdict is the rule of DESIGN 6: who asked first, then what killed it, then
+// what the agent said, then how it exited.
+func verdict(cancel *ledger.Cancel, exit run.Exit, known bool, out agent.Outcome) ending {
+	end := ending{exit: exitWords(exit, known)}
+	switch {
+	case cancel != nil:
+		end.state, end.detail = ledger.Cancelled, "by "+cancel.By
+	case !known:
+		end.state, end.detail = ledger.Interrupted, "its shim was killed; its processes were stopped"
+	case exit.StartError != "":
+		end.state, end.detail = ledger.Failed, exit.StartError
+	case exit.TimedOut > 0:
+		end.state, end.detail = ledger.TimedOut, fmt.Sprintf("stopped at its time limit of %s", exit.TimedOut)
+	case exit.Stopped:
+		end.state, end.detail = ledger.Interrupted, "its shim was told to stop by something other than scvfs"
+	case out.Status == agent.StatusDeclined:
+		end.state, end.detail = ledger.Declined, out.Error
+	case out.Status == agent.StatusCompleted:
+		end.state = ledger.Completed
+	case out.Status == agent.StatusFailed || exit.Code != 0:
+		end.state, end.detail = ledger.Failed, out.Error
+		if end.detail == "" {
+			end.detail = end.exit
+		}
+	default:
+		end.state = ledger.Completed
+	}
+	return end
+}
+
+// exitWords is what the exit file shows.
+func exitWords(e run.Exit, known bool) string {
+	switch {
+	case !known:
+		return "shim killed"
+	case e.StartError != "":
+		return "not started"
+	case e.TimedOut > 0:
+		return "timeout " + e.TimedOut.String()
+	case e.Signal != "":
+		return "signal " + e.Signal
+	}
+	return fmt.Sprintf("exit %d", e.Code)
+}
+
+// reply finds the job's result: what the agent said, or the end of its output,
+// or else the sentence that tells why there is none.
+func (t *turn) reply(end *ending, out agent.Outcome) {
+	limit := int64(t.w.limits.ResultBytes)
+	switch {
+	case out.ReplyTail:
+		file, err := os.Open(t.w.opt.Runs.Path(t.rec.ID, "stdout"))
+		if err != nil {
+			break
+		}
+		size := sizeOf(file)
+		if size == 0 {
+			file.Close()
+			break
+		}
+		end.bytes = size
+		from := max(0, size-limit)
+		end.result = struct {
+			io.Reader
+			io.Closer
+		}{io.NewSectionReader(file, from, size-from), file}
+	case len(out.Reply) > 0:
+		end.bytes = int64(len(out.Reply))
+		end.result = io.NopCloser(bytes.NewReader(out.Reply[:min(end.bytes, limit)]))
+	}
+}
+
+func sizeOf(f *os.File) int64 {
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// tail returns the end of one of the run's files.
+func (t *turn) tail(name string, limit int64) []byte {
+	file, err := os.Open(t.w.opt.Runs.Path(t.rec.ID, name))
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	size := sizeOf(file)
+	part := make([]byte, min(size, limit))
+	n, _ := file.ReadAt(part, size-int64(len(part)))
+	return part[:n]
+}
+
+// settle records the end: the result's file, the log's last lines, then job
+// and run in one commit, and only then lets anybody see it. The slot is free
+// by then.
+func (t *turn) settle(end ending) {
+	if end.result != nil {
+		defer end.result.Close()
+	}
+	if end.result == nil && end.state != ledger.Completed && end.detail != "" {
+		end.result = io.NopCloser(bytes.NewReader([]byte(end.detail + "\n")))
+		end.bytes = int64(len(end.detail) + 1)
+	}
+	if t.untilDone("result", func() error { return t.w.writeResult(t.j.record(), end.result) }) != nil {
+		return
+	}
+	t.logEnd(end)
+	if t.untilDone("end", func() error { return t.commitEnd(end) }) != nil {
+		return
+	}
+	if err := t.w.opt.Runs.RemoveTmp(t.rec.ID); err != nil {
+		t.w.log.Warn("a run's temporary directory stays behind", "run", t.rec.ID, "err", err)
+	}
+}
+
+// logEnd writes the last lines of the activity log.
+func (t *turn) logEnd(end ending) {
+	if t.log == nil && t.open() != nil {
+		return // told through OnError or launch; the ledger has the reason too
+	}
+	t.log.Record(
+		activity.Event{Kind: agent.TurnEnded, Turn: t.rec.Turn, Status: string(end.state), Text: end.detail, Job: JobName(t.j.number)},
+		activity.Event{Kind: agent.RunEnded, Status: string(end.state), Text: end.exit},
+	)
+	t.close()
+}
+
+// commitEnd commits the end and publishes it, the slot being free before.
+func (t *turn) commitEnd(end ending) error {
+	s := t.j.s
+	s.tr.Lock()
+	defer s.tr.Unlock()
+	rec := t.j.next(end.state, end.detail)
+	rec.Exit, rec.Usage, rec.ResultBytes = end.exit, end.usage, end.bytes
+	if rec.Cancel == nil {
+		rec.Cancel = t.unsaved
+	}
+	runRec := t.runRecord(end.state, end.detail)
+	runRec.Updated, runRec.Ended = rec.Updated, rec.Updated
+	if err := t.w.advance(t.j, rec, also{
+		put: func(b *ledger.Batch) { b.PutRun(runRec) },
+		then: func() {
+			t.j.turn = nil
+			s.running--
+			t.w.setLive(t.rec.ID, nil)
+			t.w.showRun(runRec)
+		},
+	}); err != nil {
+		return err
+	}
+	t.w.startNext(s)
+	return nil
+}
+
+// untilDone tries f until it works, the daemon stops, or the failure is not
+// one that passes.
+func (t *turn) untilDone(what string, f func() error) error {
+	var tick *time.Ticker
+	for {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		if tick == nil {
+			t.w.log.Error("a job's "+what+" cannot be recorded yet; trying again", "job", t.j.address(), "err", err)
+			tick = time.NewTicker(retryEvery)
+			defer tick.Stop()
+		}
+		select {
+		case <-tick.C:
+		case <-t.w.ctx.Done():
+			t.close()
+			return errors.Join(errLeft, err)
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package workbench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+
+	"scvfs/ledger"
+	"scvfs/workbench/activity"
+	"scvfs/workbench/agent"
+	"scvfs/workbench/run"
+)
+
+const (
+	// chunk is how much of a run's output is read at once.
+	chunk = 128 << 10
+	// checkpointBytes is how much output is parsed between two checkpoints,
+	// and so at most how much a restarted daemon parses again.
+	checkpointBytes = 4 << 20
+)
+
+// errLeft ends a turn whose daemon stops: its run goes on without us.
+var errLeft = errors.New("the daemon stops")
+
+// turn is one run serving one job: it launches or adopts the run, follows its
+// output, and settles the job. Its goroutine owns all fields but those said
+// otherwise.
+type turn struct {
+	w      *Workbench
+	j      *job
+	agent  *agent.Agent
+	rec    *ledger.Run // its record as the turn began
+	parser agent.Parser
+	log    *activity.Recorder
+	read   int64 // offset up to which stdout has been parsed
+	saved  int64 // offset of the last checkpoint
+
+	// Guarded by j.s.tr.
+	proc     run.Process
+	stopping bool           // somebody asked for a stop
+	unsaved  *ledger.Cancel // a cancel that could not be recorded on a full disk
+}
+
+func newTurn(w *Workbench, j *job, a *agent.Agent, rec *ledger.Run) *turn {
+	return &turn{w: w, j: j, agent: a, rec: rec, parser: a.NewParser()}
+}
+
+// serve runs the job's prompt from its start to its end.
+func (t *turn) serve() {
+	defer t.guard()
+	proc, err := t.launch()
+	if err != nil && t.w.ctx.Err() != nil {
+		t.close() // the next daemon starts it
+		return
+	}
+	if err != nil {
+		t.settle(ending{state: ledger.Failed, detail: err.Error(), exit: "not started"})
+		return
+	}
+	t.begun(proc)
+	t.attend(proc)
+}
+
+// attend follows a run that has a process, and settles it.
+func (t *turn) attend(proc run.Process) {
+	if err := t.follow(proc); err != nil {
+		if !errors.Is(err, errLeft) {
+			t.w.log.Error("a run's output cannot be followed", "run", t.rec.ID, "err", err)
+			t.log.Record(activity.Event{Kind: agent.Note, Text: "the output could not be read: " + err.Error()})
+		} else {
+			t.checkpoint()
+			t.close()
+			return
+		}
+	}
+	t.settle(t.judge(proc))
+}
+
+// guard keeps a fault of ours from taking the daemon down with it.
+func (t *turn) guard() {
+	if r := recover(); r != nil {
+		t.w.log.Error("panic in a turn", "job", t.j.address(), "panic", r, "stack", string(debug.Stack()))
+		t.settle(ending{state: ledger.Failed, detail: fmt.Sprintf("internal error: %v", r), exit: "unknown"})
+	}
+}
+
+// launch makes the run's directory and starts its shim.
+func (t *turn) launch() (run.Process, error) {
+	job := t.j.record()
+	file := t.w.JobFile(job, "prompt")
+	prompt, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("the prompt cannot be read: %w", err)
+	}
+	defer prompt.Close()
+	launch, err := t.command(job, prompt)
+	if err != nil {
+		return nil, err
+	}
+	spec := run.Spec{
+		Run: t.rec.ID, Argv: launch.Argv, Dir: job.CWD, Stdin: run.Stdin(launch.Stdin), MergeStderr: launch.MergeStderr,
+		Umask: t.w.opt.Umask, Timeout: job.Timeout, Grace: t.w.limits.Grace.Duration(), Env: t.environ(launch.Env),
+	}
+	var stdin io.Reader
+	if spec.Stdin == run.StdinFile {
+		stdin = prompt
+	}
+	if err := t.w.opt.Runs.Create(spec, stdin); err != nil {
+		return nil, err
+	}
+	if err := t.open(); err != nil {
+		return nil, err
+	}
+	t.log.Record(
+		activity.Event{Kind: agent.RunStarted, Text: t.agent.Name + " in " + job.CWD},
+		activity.Event{Kind: agent.TurnStarted, Text: job.Task, Turn: t.rec.Turn, Job: JobName(job.Number), By: string(job.StartedBy)},
+	)
+	return t.w.opt.Runs.Start(t.rec.ID)
+}
+
+// command makes the launch line. The prompt is left at its beginning.
+func (t *turn) command(job *ledger.Job, prompt io.ReadSeeker) (agent.Launch, error) {
+	path, why := t.agent.Offered(t.w.look)
+	if why != "" {
+		return agent.Launch{}, fmt.Errorf("%s is not offered any more: %s", t.agent.Name, why)
+	}
+	text, err := io.ReadAll(prompt)
+	if err == nil {
+		_, err = prompt.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return agent.Launch{}, fmt.Errorf("the prompt cannot be read: %w", err)
+	}
+	return t.agent.Launch(agent.Request{
+		Path: path, Prompt: text, PromptFile: t.w.JobFile(job, "prompt"),
+		Model: job.Call.Model, Effort: job.Call.Effort, NewSession: newUUID(),
+	})
+}
+
+// environ is the environment of the agent: the daemon's own, without what is
+// not the agent's to know.
+func (t *turn) environ(extra []string) []string {
+	job := t.j.record()
+	return agent.Environ(os.Environ(), t.agent, append(extra,
+		"SCV_RUN="+t.rec.ID, "SCV_DEPTH="+strconv.Itoa(job.Depth+1), "TMPDIR="+t.w.opt.Runs.Path(t.rec.ID, "tmp"))...)
+}
+
+// open opens the activity log, going on after what it holds already.
+func (t *turn) open() (err error) {
+	t.log, err = activity.Open(t.w.opt.Runs.Path(t.rec.ID, ""), activity.Options{
+		MaxBytes: int64(t.w.limits.LogBytes),
+		Failed: func(err error) {
+			t.w.log.Warn("the activity log cannot be written", "run", t.rec.ID, "err", err)
+		},
+	})
+	return err
+}
+
+// begun records that the run has a process, and stops it at once when somebody
+// asked for that meanwhile.
+func (t *turn) begun(proc run.Process) {
+	s := t.j.s
+	s.tr.Lock()
+	defer s.tr.Unlock()
+	t.proc = proc
+	t.w.setLive(t.rec.ID, proc)
+	if t.stopping {
+		t.kill()
+	}
+	if t.j.record().State != ledger.Starting {
+		return // adopted at work
+	}
+	rec := t.j.next(ledger.Working, t.j.record().Detail)
+	runRec := t.runRecord(ledger.Working, "")
+	if err := t.w.advance(t.j, rec, also{put: func(b *ledger.Batch) { b.PutRun(runRec) }}); err != nil {
+		t.w.log.Warn("a job works, but that could not be recorded", "job", t.j.address(), "err", err)
+		return
+	}
+	t.w.showRun(runRec)
+}
+
+// runRecord returns a copy of the run's record in a new state.
+func (t *turn) runRecord(state ledger.AgentState, detail string) *ledger.Run {
+	rec := *t.rec
+	if now, ok := t.w.Run(rec.ID); ok {
+		rec = *now
+	}
+	last := t.j.record()
+	rec.State, rec.Detail, rec.Updated = state, detail, last.Updated
+	if id := t.parser.Session(); id != "" {
+		rec.Vendor = id
+	}
+	return &rec
+}
+
+// stop empties the run's process tree, now or as soon as it has one. The
+// caller holds s.tr.
+func (t *turn) stop() {
+	if t.stopping {
+		return
+	}
+	t.stopping = true
+	if t.proc != nil {
+		t.kill()
+	}
+}
+
+// stopUnrecorded stops for a cancel that the ledger could not take; settling
+// records it. The caller holds s.tr.
+func (t *turn) stopUnrecorded(c *ledger.Cancel) {
+	t.unsaved = c
+	t.stop()
+}
+
+// kill asks the shim to stop the tree, beside the turn's own goroutine, which
+// learns of the end as of any other.
+func (t *turn) kill() {
+	proc := t.proc
+	t.w.spawn(func() {
+		if err := proc.Stop(t.w.ctx); err != nil && t.w.ctx.Err() == nil {
+			t.w.log.Error("a run could not be stopped", "run", t.rec.ID, "err", err)
+		}
+	})
+}
+
+// follow parses the run's output as it grows, until the run is over.
+func (t *turn) follow(proc run.Process) error {
+	out, err := os.Open(t.w.opt.Runs.Path(t.rec.ID, "stdout"))
+	if errors.Is(err, os.ErrNotExist) {
+		select { // the shim never came to opening it
+		case <-proc.Done():
+			return nil
+		case <-t.w.ctx.Done():
+			return errLeft
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	growth, err := t.w.opt.Runs.Follow(t.rec.ID, "stdout")
+	if err != nil {
+		return err
+	}
+	defer growth.Close()
+	buf := make([]byte, chunk)
+	for over := false; ; {
+		if err := t.drain(out, buf); err != nil || over {
+			return err
+		}
+		select {
+		case <-growth.C():
+		case <-proc.Done():
+			over = true // one more look: what was written last is there now
+		case <-t.w.ctx.Done():
+			return errLeft
+		}
+	}
+}
+
+// drain parses what the output holds beyond what was read.
+func (t *turn) drain(out io.ReaderAt, buf []byte) error {
+	for t.w.ctx.Err() == nil {
+		n, err := out.ReadAt(buf, t.read)
+		if n > 0 {
+			t.read += int64(n)
+			t.parser.Parse(buf[:n], t.log.Parsed)
+			t.log.Flush()
+			if t.read-t.saved >= checkpointBytes {
+				t.checkpoint()
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errLeft
+}
+
+// checkpoint saves how far the output is parsed, and gives what lies far
+// behind back to the disk once a run has written more than limits.raw_bytes.
+func (t *turn) checkpoint() {
+	state, err := t.parser.State()
+	if err == nil {
+		err = t.log.Save(t.read, state)
+	}
+	if err != nil {
+		t.w.log.Warn("no checkpoint could be saved", "run", t.rec.ID, "err", err)
+		return
+	}
+	t.saved = t.read
+	keep := max(int64(t.w.limits.ResultBytes), checkpointBytes)
+	if t.read > int64(t.w.limits.RawBytes) && t.read > keep {
+		if err := t.w.opt.Runs.Punch(t.rec.ID, t.read-keep); err != nil {
+			t.w.log.Warn("raw output could not be given back to the disk", "run", t.rec.ID, "err", err)
+		}
+	}
+}
+
+// close ends the turn's use of files, leaving the run alone.
+func (t *turn) close() {
+	if t.log != nil {
+		t.log.Close()
+		t.log = nil
+	}
+}
