@@ -60,7 +60,8 @@ func TestStreamsAreTheSameByteByByte(t *testing.T) {
 func TestStateIsExactAtEveryByte(t *testing.T) {
 	for _, s := range committed(t) {
 		want, outcome := s.run(t)
-		for cut := range s.output {
+		step := 1 + len(s.output)/500 // every byte of the small ones
+		for cut := 0; cut <= len(s.output); cut += step {
 			events, o := resumed(t, s, cut)
 			same(t, fmt.Sprintf("%s at %d", s.name, cut), events, o, want, outcome)
 		}

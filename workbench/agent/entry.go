@@ -103,8 +103,15 @@ func (e *Entry) apply(a *Agent) {
 		to   *string
 		from string
 	}{
-		{&a.Command, e.Command}, {(*string)(&a.Via), e.Prompt}, {(*string)(&a.Session), e.Session}, {&a.DefaultModel, e.Model},
-		{&a.DefaultEffort, e.Effort}, {&a.Permissions, e.Permissions}, {&a.Transport, e.Transport}, {&a.Output, e.Output}, {&a.Home, e.Home},
+		{&a.Command, e.Command},
+		{(*string)(&a.Via), e.Prompt},
+		{(*string)(&a.Session), e.Session},
+		{&a.DefaultModel, e.Model},
+		{&a.DefaultEffort, e.Effort},
+		{&a.Permissions, e.Permissions},
+		{&a.Transport, e.Transport},
+		{&a.Output, e.Output},
+		{&a.Home, e.Home},
 	} {
 		if s.from != "" {
 			*s.to = s.from
@@ -117,8 +124,15 @@ func (e *Entry) apply(a *Agent) {
 		to   *[]string
 		from []string
 	}{
-		{&a.Args, e.Args}, {&a.Prompt, e.PromptArgs}, {&a.Start, e.StartArgs}, {&a.Continue, e.ContinueArgs}, {&a.Model, e.ModelArgs},
-		{&a.Effort, e.EffortArgs}, {&a.Models, e.Models}, {&a.Full, e.FullArgs}, {&a.Terminal, e.TerminalArgs},
+		{&a.Args, e.Args},
+		{&a.Prompt, e.PromptArgs},
+		{&a.Start, e.StartArgs},
+		{&a.Continue, e.ContinueArgs},
+		{&a.Model, e.ModelArgs},
+		{&a.Effort, e.EffortArgs},
+		{&a.Models, e.Models},
+		{&a.Full, e.FullArgs},
+		{&a.Terminal, e.TerminalArgs},
 	} {
 		if s.from != nil {
 			*s.to = s.from

@@ -61,11 +61,15 @@ func TestLaunchLines(t *testing.T) {
 		{"grok", full("grok"), with(begin, "g", "low"), "/bin/x|--always-approve|-m|g|--reasoning-effort|low|-p|do it", StdinNull, "GROK_DISABLE_AUTOUPDATER=1"},
 		{"dsh", full("dsh"), begin, "/bin/x|--profile|headless|do it", StdinNull, "DSH_PERMISSION_MODE=danger-full-access"},
 		{
-			"mine", map[string]Entry{"mine": {Command: "mine", Args: []string{"{x}"}, Prompt: "argument", PromptArgs: []string{"--", "{prompt}"}}}, begin,
+			"mine",
+			map[string]Entry{"mine": {Command: "mine", Args: []string{"{x}"}, Prompt: "argument", PromptArgs: []string{"--", "{prompt}"}}},
+			begin,
 			"/bin/x|{x}|--|do it", StdinNull, "",
 		},
 		{
-			"other", map[string]Entry{"other": {Like: "codex", Model: "m1", Models: []string{"m1", "m2"}}}, begin,
+			"other",
+			map[string]Entry{"other": {Like: "codex", Model: "m1", Models: []string{"m1", "m2"}}},
+			begin,
 			"/bin/x|exec|--json|--skip-git-repo-check|-m|m1|-", StdinFile, "",
 		},
 	} {
