@@ -53,14 +53,13 @@ func (l *Ledger) dequeue() []*request {
 	return all
 }
 
-// commitAll is the committer: it writes what is queued until Close, and then
-// what was queued before that.
+// commitAll is the committer. Each batch is queued before its token is put into
+// wake, and Close takes no token away, so what was queued before is written.
 func (l *Ledger) commitAll() {
 	defer close(l.idle)
 	for range l.wake {
 		l.serve(l.dequeue())
 	}
-	l.serve(l.dequeue())
 }
 
 // serve writes all of them in one transaction, if they let it, and answers

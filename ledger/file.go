@@ -130,7 +130,7 @@ func clearStillborn(f *os.File, size int64) error {
 // one that path names then: another process may have replaced it (compact)
 // while this one waited for the lock of the file before.
 func openLocked(path string) (*bolt.DB, *os.File, error) {
-	for {
+	for range 5 {
 		db, f, err := openDB(path)
 		if err != nil {
 			return nil, nil, err
@@ -147,6 +147,7 @@ func openLocked(path string) (*bolt.DB, *os.File, error) {
 			return nil, nil, err
 		}
 	}
+	return nil, nil, fault.New(fault.Internal, "%s is another file each time that it is opened: use --state with a directory of a local disk", fileName)
 }
 
 // isNamed tells whether path names the open file.

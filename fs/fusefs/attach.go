@@ -21,14 +21,14 @@ const (
 	fsType  = "fuse." + subtype
 
 	device     = "/dev/fuse"
-	helperName = "fusermount3"
+	fusermount = "fusermount3"
 
 	// maxWrite is the most that one request reads or writes. The kernel cuts
 	// longer ones. It is the size of the buffer that each waiting read costs.
 	maxWrite = 128 << 10
 )
 
-// privileged tells whether mount(2) is ours to call; others need the helper.
+// privileged tells whether mount(2) is ours to call; others need fusermount3.
 func privileged() bool { return os.Geteuid() == 0 }
 
 // attach mounts on path and returns the connection, /dev/fuse opened with
@@ -42,7 +42,7 @@ func attach(path string) (int, error) {
 	if privileged() {
 		return attachDirect(path, int(point.Fd()))
 	}
-	return attachHelped(path)
+	return attachThrough(path)
 }
 
 // attachDirect mounts by itself.
@@ -80,7 +80,7 @@ func unmountable(path string, err error) error {
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return fault.New(fault.Denied, "this process may not mount on %s (%w); in a container add '--cap-add SYS_ADMIN', "+
-			"else run it as an ordinary user with %s installed ('apt-get install fuse3')", path, err, helperName)
+			"else run it as an ordinary user with %s installed ('apt-get install fuse3')", path, err, fusermount)
 	case errors.Is(err, unix.ENODEV):
 		return fault.New(fault.Unsupported, "this kernel has no FUSE (%w); load it with 'modprobe fuse', "+
 			"or serve the tree over 9P alone", err)
@@ -88,39 +88,39 @@ func unmountable(path string, err error) error {
 	return fault.New(fault.Internal, "%s cannot be mounted on: %w", path, err)
 }
 
-// attachHelped lets the set-user-id helper mount, which sends the connection
-// back over a socket.
-func attachHelped(path string) (int, error) {
+// attachThrough lets fusermount3 mount, which is set-user-id and sends the
+// connection back over a socket.
+func attachThrough(path string) (int, error) {
 	if err := unix.Access(device, unix.R_OK|unix.W_OK); err != nil {
 		return -1, unusable(err)
 	}
-	helper, err := findHelper()
+	program, err := findFusermount()
 	if err != nil {
 		return -1, err
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return -1, fault.New(fault.Internal, "%s cannot be called: %w", helperName, err)
+		return -1, fault.New(fault.Internal, "%s cannot be called: %w", fusermount, err)
 	}
 	local, remote := pair[0], os.NewFile(uintptr(pair[1]), "fusermount")
 	defer unix.Close(local)
-	err = callHelper(helper, path, remote)
-	remote.Close() // else a helper that sent nothing would be waited for
+	err = callFusermount(program, path, remote)
+	remote.Close() // else one that sent nothing would be waited for
 	if err != nil {
-		return -1, fault.New(fault.Denied, "%s refused to mount on %s: %w", helperName, path, err)
+		return -1, fault.New(fault.Denied, "%s refused to mount on %s: %w", fusermount, path, err)
 	}
 	fd, err := receive(local)
 	if err != nil {
-		return -1, fault.New(fault.Internal, "%s sent no connection: %w", helperName, err)
+		return -1, fault.New(fault.Internal, "%s sent no connection: %w", fusermount, err)
 	}
 	return fd, nil
 }
 
-func callHelper(helper, path string, remote *os.File) error {
-	ctx, cancel := context.WithTimeout(context.Background(), helperTimeout)
+func callFusermount(program, path string, remote *os.File) error {
+	ctx, cancel := context.WithTimeout(context.Background(), fusermountTimeout)
 	defer cancel()
 	options := fmt.Sprintf("fsname=%s,subtype=%s,default_permissions,max_read=%d,nosuid,nodev,noexec", source, subtype, maxWrite)
-	cmd := exec.CommandContext(ctx, helper, "-o", options, "--", path)
+	cmd := exec.CommandContext(ctx, program, "-o", options, "--", path)
 	cmd.ExtraFiles = []*os.File{remote} // becomes descriptor 3
 	cmd.Env = append(os.Environ(), "_FUSE_COMMFD=3")
 	return complaint(cmd)
@@ -146,16 +146,16 @@ func receive(socket int) (int, error) {
 	return -1, errors.New("the message holds no descriptor")
 }
 
-// findHelper returns where fusermount3 is, also with an empty PATH.
-func findHelper() (string, error) {
+// findFusermount returns where fusermount3 is, also with an empty PATH.
+func findFusermount() (string, error) {
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/bin", "/bin", "/usr/local/bin") {
 		if !strings.HasPrefix(dir, "/") {
 			continue
 		}
-		if path, err := exec.LookPath(filepath.Join(dir, helperName)); err == nil {
+		if path, err := exec.LookPath(filepath.Join(dir, fusermount)); err == nil {
 			return path, nil
 		}
 	}
 	return "", fault.New(fault.Unsupported, "%s is not installed, and only root mounts without it; "+
-		"install it with 'apt-get install fuse3', or serve the tree over 9P alone", helperName)
+		"install it with 'apt-get install fuse3', or serve the tree over 9P alone", fusermount)
 }

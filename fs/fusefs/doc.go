@@ -36,6 +36,22 @@
 // themselves now and then, so short work should not look at it. It must not be
 // kept after the call returns, because go-fuse uses its channel again.
 //
+// # Closing
+//
+// Handle.Flush comes for descriptors that can write; a close of a reader's is
+// not reported, which spares a round trip. Handle.Release comes some time
+// after the close(2) that caused it has returned, and nobody hears its error.
+// The kernel does not say then who closed, so its context carries no caller.
+// At the end of a mount, a writer that is cut off gets a Flush whose Closer
+// says Killed, then its Release.
+//
+// # Permissions
+//
+// The kernel checks modes by the attributes it holds. For each directory on a
+// path, and for a file that is opened, it asks for them anew unless they have
+// an AttrTTL: one round trip each. So a tree gains by giving its directories
+// one, and calling Server.Changed when they change.
+//
 // # Locks
 //
 // Server.mu guards the set of open handles. It is a leaf: it is never held

@@ -7,6 +7,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -34,7 +35,7 @@ type Options struct {
 // errors, and Recover for who may call it). Root mounts by itself, others
 // through fusermount3. The mount is its user's alone; the kernel checks modes.
 //
-// Further errors are fault.Unsupported where FUSE or the helper is missing,
+// Further errors are fault.Unsupported where FUSE or fusermount3 is missing,
 // fault.Denied where this process may not use it, and those of root's Attr.
 func Mount(dir string, root fs.Dir, opt Options) (*Server, error) {
 	attr, err := root.Attr(context.Background())
@@ -56,7 +57,7 @@ func Mount(dir string, root fs.Dir, opt Options) (*Server, error) {
 	if err := s.start(conn, root); err != nil {
 		return nil, errors.Join(err, detach(path))
 	}
-	s.warnOfTimeouts()
+	s.warnOfTimeouts(sysctls)
 	return s, nil
 }
 
@@ -104,12 +105,15 @@ func (s *Server) options() *gofs.Options {
 	}
 }
 
-// warnOfTimeouts looks for the settings with which an administrator limits how
-// long a request may take: the kernel ends the whole mount at the first that
-// takes longer, and here reads wait.
-func (s *Server) warnOfTimeouts() {
+// sysctls is where an administrator sets what all FUSE mounts obey.
+const sysctls = "/proc/sys/fs/fuse"
+
+// warnOfTimeouts looks for the settings that limit how long a request may
+// take: the kernel ends the whole mount at the first that takes longer, and
+// here reads wait.
+func (s *Server) warnOfTimeouts(dir string) {
 	for _, name := range []string{"default_request_timeout", "max_request_timeout"} {
-		text, err := os.ReadFile("/proc/sys/fs/fuse/" + name)
+		text, err := os.ReadFile(filepath.Join(dir, name))
 		if seconds := strings.TrimSpace(string(text)); err == nil && seconds != "0" {
 			s.log.Warn("a read that waits longer than this ends the whole mount; set it to 0 with 'sysctl fs.fuse."+name+"=0'",
 				"sysctl", "fs.fuse."+name, "seconds", seconds, "mount", s.dir)

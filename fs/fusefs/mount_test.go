@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -275,17 +276,31 @@ func TestWhatIsMissingIsExplained(t *testing.T) {
 	}
 }
 
-func TestTheHelperIsFoundInThePath(t *testing.T) {
+func TestALimitOnRequestsIsWarnedOf(t *testing.T) {
+	for _, c := range []struct{ text, warning string }{{"0\n", ""}, {"60\n", "seconds=60"}} {
+		dir, out := t.TempDir(), &lines{}
+		if err := os.WriteFile(filepath.Join(dir, "max_request_timeout"), []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := newServer("/mnt", 1, Options{Log: slog.New(slog.NewTextHandler(out, nil))})
+		s.warnOfTimeouts(dir)
+		if got := out.String(); (got != "") != (c.warning != "") || !strings.Contains(got, c.warning) {
+			t.Errorf("%q gives %q", c.text, got)
+		}
+	}
+}
+
+func TestFusermountIsFoundInThePath(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", "relative:"+dir)
-	if err := os.WriteFile(filepath.Join(dir, helperName), []byte("#!/bin/sh\necho no luck >&2\nexit 1\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, fusermount), []byte("#!/bin/sh\necho no luck >&2\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	got, err := findHelper()
-	if err != nil || got != filepath.Join(dir, helperName) {
-		t.Errorf("findHelper = %q, %v", got, err)
+	got, err := findFusermount()
+	if err != nil || got != filepath.Join(dir, fusermount) {
+		t.Errorf("findFusermount = %q, %v", got, err)
 	}
-	if err := runHelper("-u", "--", "/nowhere"); err == nil || err.Error() != "no luck" {
+	if err := runFusermount("-u", "--", "/nowhere"); err == nil || err.Error() != "no luck" {
 		t.Errorf("its complaint comes as %v", err)
 	}
 }

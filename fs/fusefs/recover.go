@@ -21,8 +21,8 @@ const (
 	connections = "/sys/fs/fuse/connections"
 	// maxStacked bounds how many mounts on one directory are taken away.
 	maxStacked = 64
-	// helperTimeout bounds a run of fusermount3.
-	helperTimeout = 10 * time.Second
+	// fusermountTimeout bounds a run of fusermount3.
+	fusermountTimeout = 10 * time.Second
 )
 
 // Recover takes away what earlier runs of this program left mounted on dir and
@@ -122,7 +122,7 @@ func unmount(path string) error {
 	if privileged() {
 		return unix.Unmount(path, unix.UMOUNT_NOFOLLOW)
 	}
-	return runHelper("-u", "--", path)
+	return runFusermount("-u", "--", path)
 }
 
 // detach takes the visible mount off path. Who uses it keeps it until the last
@@ -131,18 +131,18 @@ func detach(path string) error {
 	if privileged() {
 		return unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	}
-	return runHelper("-u", "-z", "--", path)
+	return runFusermount("-u", "-z", "--", path)
 }
 
-// runHelper runs fusermount3 and turns its complaint into an error.
-func runHelper(args ...string) error {
-	helper, err := findHelper()
+// runFusermount runs fusermount3 and turns its complaint into an error.
+func runFusermount(args ...string) error {
+	program, err := findFusermount()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), helperTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), fusermountTimeout)
 	defer cancel()
-	return complaint(exec.CommandContext(ctx, helper, args...))
+	return complaint(exec.CommandContext(ctx, program, args...))
 }
 
 // complaint runs cmd and returns what it wrote to stderr as its error.
@@ -157,5 +157,5 @@ func complaint(cmd *exec.Cmd) error {
 	if text := bytes.TrimSpace(stderr.Bytes()); len(text) > 0 {
 		return fmt.Errorf("%s", text)
 	}
-	return fmt.Errorf("%s: %w", helperName, err)
+	return fmt.Errorf("%s: %w", fusermount, err)
 }

@@ -53,8 +53,8 @@ func (m *Manager) createError(run string, err error) error {
 	return fileError("make", root, run, err)
 }
 
-// furnish fills a run's new directory. spec.json comes last, so a directory
-// with one is whole.
+// furnish fills a run's new directory. A directory whose spec.json is missing
+// or broken was left by a daemon that died here.
 func (m *Manager) furnish(spec Spec, stdin io.Reader) error {
 	dir, err := m.open(spec.Run)
 	if err != nil {
@@ -100,8 +100,13 @@ func (m *Manager) commit(dir *os.Root, spec Spec) error {
 	if int64(len(b)) > maxSpec {
 		return fault.New(fault.TooLarge, "run %s: its arguments and environment are more than any program takes", spec.Run)
 	}
-	if err := writeFile(dir, specName, b, true); err != nil {
+	// It needs no rename: before the directory has its durable name, nobody asks
+	// for what is in it. So one journal commit of the file system does for all.
+	if err := fill(dir, specName, func(f *os.File) error {
+		_, err := f.Write(b)
 		return err
+	}, true); err != nil {
+		return fileError("write", dir, specName, err)
 	}
 	if err := syncDir(dir); err != nil {
 		return err

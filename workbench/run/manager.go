@@ -95,7 +95,7 @@ func (m *Manager) running() error {
 // Path returns the path of a file of a run's directory, and of the directory
 // for "". It is "" for what can be no run.
 func (m *Manager) Path(run, file string) string {
-	if !runName.MatchString(run) {
+	if !isRun(run) {
 		return ""
 	}
 	return filepath.Join(m.root, run, file)
@@ -109,7 +109,7 @@ func (m *Manager) List() ([]string, error) {
 	}
 	var runs []string
 	for _, e := range entries {
-		if e.IsDir() && runName.MatchString(e.Name()) {
+		if e.IsDir() && isRun(e.Name()) {
 			runs = append(runs, e.Name())
 		}
 	}
@@ -137,7 +137,7 @@ func (m *Manager) RunOf(pid int) (run string, ok bool) {
 
 // open opens a run's directory; fault.NotFound when there is none.
 func (m *Manager) open(run string) (*os.Root, error) {
-	if !runName.MatchString(run) {
+	if !isRun(run) {
 		return nil, fault.New(fault.Invalid, "%q is no name of a run", run)
 	}
 	dir, err := os.OpenRoot(filepath.Join(m.root, run))

@@ -17,7 +17,7 @@ func TestRelicsAreTheRunsAndNobodyElses(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := relics{
-		dir: "/runs/r",
+		dir:  "/runs/r",
 		shim: proc.ID{PID: 100, Start: 1000, Boot: boot}, agent: proc.ID{PID: 101, Start: 1001, Boot: boot},
 	}
 	p := func(pid, ppid, pgid, sid int, start uint64) proc.Stat {

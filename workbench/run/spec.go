@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -20,9 +19,25 @@ const (
 	dirTag  = "SCV_RUN_DIR"
 )
 
-// runName is what a run's directory can be called. A leading dot is left to
-// files that are being made.
-var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+// maxName bounds a run's name.
+const maxName = 128
+
+// isRun tells whether a run's directory can be called so: letters, digits,
+// '.', '_' and '-', and no '.', '_' or '-' first, which leaves hidden names to
+// files that are being made. (Not a regular expression, which each shim would
+// compile as it starts.)
+func isRun(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case c|0x20 >= 'a' && c|0x20 <= 'z', c >= '0' && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxName
+}
 
 // check refuses what no shim could start, and fills in what may be left out.
 func (s *Spec) check() error {
@@ -30,7 +45,7 @@ func (s *Spec) check() error {
 		s.Stdin = StdinNull
 	}
 	switch {
-	case !runName.MatchString(s.Run):
+	case !isRun(s.Run):
 		return fault.New(fault.Invalid, "%q is no name for a run: it takes letters, digits, '.', '_' and '-'", s.Run)
 	case len(s.Argv) == 0 || s.Argv[0] == "":
 		return fault.New(fault.Invalid, "run %s has no program to start", s.Run)

@@ -2,6 +2,7 @@ package run
 
 import (
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,22 @@ func TestSpecKeepsEveryByte(t *testing.T) {
 		got, boot, err := decodeSpec(raw)
 		if err != nil || boot != "boot" || !reflect.DeepEqual(got, spec) {
 			t.Fatalf("got %+v, %q, %v; want %+v", got, boot, err, spec)
+		}
+	})
+}
+
+func TestNamesOfRuns(t *testing.T) {
+	t.Parallel()
+	like := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+	for _, name := range []string{"", ".", "..", "-a", "_", "a/b", "a\n", "a\x00", "é", "a b", "@", "[", "{", strings.Repeat("a", 128), strings.Repeat("a", 129)} {
+		if isRun(name) != like.MatchString(name) {
+			t.Errorf("%q: %v", name, isRun(name))
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.OneOf(anyText, rapid.StringMatching(`[A-Za-z0-9._/-]{0,5}`)).Draw(t, "name")
+		if isRun(name) != (like.MatchString(name) && !strings.HasSuffix(name, "\n")) {
+			t.Fatalf("%q: %v", name, isRun(name))
 		}
 	})
 }

@@ -127,7 +127,7 @@ func Tagged(pid int, entry string) bool {
 		return false
 	}
 	for e := range bytes.SplitSeq(env, []byte{0}) {
-		if string(e) == entry {
+		if len(e) > 0 && string(e) == entry {
 			return true
 		}
 	}

@@ -47,7 +47,9 @@ func ParseStat(line []byte) (Stat, error) {
 	if len(fields) <= fieldStart || len(fields[0]) != 1 {
 		return Stat{}, badStat(line)
 	}
-	s.State = fields[0][0]
+	if s.State = fields[0][0]; s.State|0x20 < 'a' || s.State|0x20 > 'z' {
+		return Stat{}, badStat(line)
+	}
 	ok := true
 	number := func(b []byte) int {
 		n, err := strconv.Atoi(string(b))
