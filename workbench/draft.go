@@ -82,7 +82,8 @@ func opening(doc []byte) (*Draft, error) {
 // such as "{ make; }" is not.
 func isObject(doc []byte) bool {
 	doc = bytes.TrimSpace(doc)
-	return len(doc) > 0 && doc[0] == '{' && json.Valid(doc)
+	n := len(doc)
+	return n > 1 && doc[0] == '{' && doc[n-1] == '}' && json.Valid(doc)
 }
 
 func isHeader(line []byte) bool {

@@ -39,17 +39,13 @@ func (w *Workbench) writePrompt(rec *ledger.Job, prompt []byte) error {
 	return writeFile(w.JobFile(rec, "prompt"), bytes.NewReader(prompt))
 }
 
-// writeResult writes the result's file; none when there is no result.
-func (w *Workbench) writeResult(rec *ledger.Job, from io.Reader) error {
+// writeResult writes the result's file, from its beginning also when a full
+// disk made an earlier try fail; none when there is no result.
+func (w *Workbench) writeResult(rec *ledger.Job, from *io.SectionReader) error {
 	if from == nil {
 		return nil
 	}
-	if s, ok := from.(io.Seeker); ok { // a second try after a full disk
-		if _, err := s.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-	}
-	return writeFile(w.JobFile(rec, "result"), from)
+	return writeFile(w.JobFile(rec, "result"), io.NewSectionReader(from, 0, from.Size()))
 }
 
 // writeFile writes a file whole and durable, or not at all: a new file,

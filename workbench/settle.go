@@ -26,9 +26,15 @@ type ending struct {
 	state  ledger.AgentState
 	detail string // why, in a sentence; empty when the state says it all
 	exit   string // how the process ended: "exit 0", "signal KILL", "timeout 1h0m0s"
-	result io.ReadCloser
-	bytes  int64 // whole length of the reply, of which result may be the last part
+	result *io.SectionReader // nil when there is none
+	source io.Closer         // what result reads from; nil when it needs no closing
+	bytes  int64             // whole length of the reply, of which result may be a part
 	usage  *ledger.Usage
+}
+
+// say makes text the result.
+func (e *ending) say(text []byte) {
+	e.result, e.bytes = io.NewSectionReader(bytes.NewReader(text), 0, int64(len(text))), int64(len(text))
 }
 
 // judge tells how a run that is over ended, by its own output, its exit, and
@@ -113,15 +119,11 @@ func (t *turn) reply(end *ending, out agent.Outcome) {
 			file.Close()
 			break
 		}
-		end.bytes = size
 		from := max(0, size-limit)
-		end.result = struct {
-			io.Reader
-			io.Closer
-		}{io.NewSectionReader(file, from, size-from), file}
+		end.result, end.source, end.bytes = io.NewSectionReader(file, from, size-from), file, size
 	case len(out.Reply) > 0:
+		end.say(out.Reply[:min(int64(len(out.Reply)), limit)])
 		end.bytes = int64(len(out.Reply))
-		end.result = io.NopCloser(bytes.NewReader(out.Reply[:min(end.bytes, limit)]))
 	}
 }
 
@@ -150,12 +152,11 @@ func (t *turn) tail(name string, limit int64) []byte {
 // and run in one commit, and only then lets anybody see it. The slot is free
 // by then.
 func (t *turn) settle(end ending) {
-	if end.result != nil {
-		defer end.result.Close()
+	if end.source != nil {
+		defer end.source.Close()
 	}
 	if end.result == nil && end.state != ledger.Completed && end.detail != "" {
-		end.result = io.NopCloser(bytes.NewReader([]byte(end.detail + "\n")))
-		end.bytes = int64(len(end.detail) + 1)
+		end.say([]byte(end.detail + "\n"))
 	}
 	if t.untilDone("result", func() error { return t.w.writeResult(t.j.record(), end.result) }) != nil {
 		return
