@@ -147,6 +147,7 @@ type Job struct {
 	Exit         string        `json:"exit,omitempty"`   // how its process ended: "exit 0", "signal KILL", …
 	Cancel       *Cancel       `json:"cancel,omitempty"`
 	Conversation string        `json:"conversation,omitempty"`
+	Vendor       string        `json:"vendor,omitempty"` // agent's own session id that its new conversation begins with
 	Run          string        `json:"run,omitempty"`
 	Worktree     string        `json:"worktree,omitempty"`
 	Base         string        `json:"base,omitempty"` // commit that diff compares with; empty outside git
@@ -170,6 +171,7 @@ type Conversation struct {
 	Worktree string    `json:"worktree,omitempty"`
 	Vendor   string    `json:"vendor,omitempty"` // the agent's own session id
 	Turns    int       `json:"turns"`
+	Total    *Usage    `json:"total,omitempty"` // consumed by all turns, for agents that count so
 	Created  time.Time `json:"created"`
 	Used     time.Time `json:"used"`
 }

@@ -63,8 +63,10 @@ func (w *Workbench) Agents() []AgentInfo {
 func (w *Workbench) agentInfo(a *agent.Agent) AgentInfo {
 	info := AgentInfo{
 		Name: a.Name, Command: a.Command, Models: strings.Join(a.Models, " "), Signin: a.Signin,
-		Resume:   yesOrNo("this version continues no conversation yet"),
 		Takeover: yesOrNo("this version opens no terminal yet"),
+	}
+	if info.Resume = "yes"; !a.Resumes() {
+		info.Resume = "no: it cannot continue a conversation"
 	}
 	path, why := a.Offered(w.look)
 	info.Offered = yesOrNo(why)

@@ -32,16 +32,27 @@ var callKeys = []string{
 // or a plain prompt. The prompt keeps its bytes.
 func ParseDraft(doc []byte) (Draft, error) {
 	if bytes.IndexByte(doc, 0) >= 0 {
-		return Draft{}, fault.New(fault.Invalid, "the prompt holds a NUL byte, which no agent can take: remove it")
+		return Draft{}, checkPrompt(doc)
 	}
 	draft, err := splitDraft(doc)
+	if err == nil {
+		err = checkPrompt(draft.Prompt)
+	}
 	if err != nil {
 		return Draft{}, err
 	}
-	if len(bytes.TrimSpace(draft.Prompt)) == 0 {
-		return Draft{}, fault.New(fault.Invalid, "the prompt is empty: write what the agent is to do")
-	}
 	return draft, checkChoices(&draft.Call)
+}
+
+// checkPrompt refuses what no agent can be given.
+func checkPrompt(prompt []byte) error {
+	switch {
+	case bytes.IndexByte(prompt, 0) >= 0:
+		return fault.New(fault.Invalid, "the prompt holds a NUL byte, which no agent can take: remove it")
+	case len(bytes.TrimSpace(prompt)) == 0:
+		return fault.New(fault.Invalid, "the prompt is empty: write what the agent is to do")
+	}
+	return nil
 }
 
 func splitDraft(doc []byte) (Draft, error) {
@@ -60,8 +71,7 @@ func splitDraft(doc []byte) (Draft, error) {
 // there is nothing to judge yet.
 func opening(doc []byte) (*Draft, error) {
 	if bytes.IndexByte(doc, 0) >= 0 {
-		_, err := ParseDraft(doc)
-		return nil, err
+		return nil, checkPrompt(doc)
 	}
 	line, _, complete := bytes.Cut(doc, []byte("\n"))
 	switch {
@@ -117,9 +127,6 @@ func parseCall(doc []byte) (Draft, error) {
 	}
 	if call.Prompt == nil {
 		return Draft{}, fault.New(fault.Invalid, `the agent call has no "prompt"`)
-	}
-	if strings.IndexByte(*call.Prompt, 0) >= 0 {
-		return Draft{}, fault.New(fault.Invalid, "the prompt holds a NUL byte, which no agent can take: remove it")
 	}
 	trimBlank(&call.Call)
 	return Draft{Call: call.Call, Prompt: []byte(*call.Prompt)}, nil

@@ -141,6 +141,7 @@ func openFixture(t failer, state, place string, jobs, backlog int) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	conf.Agents = map[string]agent.Entry{"mock": {Like: "claude", Command: "/bin/true"}}
 	f := &fixture{runs: &fakeRuns{Manager: manager, procs: map[string]*fakeProcess{}}, ledger: led, state: state, place: place, conf: conf}
 	f.open(t)
 	return f
@@ -149,8 +150,12 @@ func openFixture(t failer, state, place string, jobs, backlog int) *fixture {
 // open starts a workbench over what the fixture holds.
 func (f *fixture) open(t failer) {
 	t.Helper()
+	table, err := f.conf.Table()
+	if err != nil {
+		t.Fatal(err)
+	}
 	w, err := New(Options{
-		State: f.state, Ledger: f.ledger, Runs: f.runs, Agents: agent.Builtin(), Config: f.conf,
+		State: f.state, Ledger: f.ledger, Runs: f.runs, Agents: table, Config: f.conf,
 		Log: slog.New(slog.DiscardHandler), Version: "test",
 	})
 	if err != nil {

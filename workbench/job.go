@@ -3,6 +3,7 @@ package workbench
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,11 @@ type job struct {
 	rec    atomic.Pointer[ledger.Job]
 	done   chan struct{} // closed when a terminal state is published
 	turn   *turn         // what runs it; guarded by s.tr
+
+	// link is held while the job is being resumed, which links it to a job of
+	// another session maybe, or forgotten. It is only ever tried, so it has no
+	// place in the lock order.
+	link sync.Mutex
 }
 
 func newJob(s *session, rec *ledger.Job) *job {
@@ -65,6 +71,7 @@ func (j *job) next(state ledger.AgentState, detail string) *ledger.Job {
 
 // also is what goes along with a job's change of state.
 type also struct {
+	sess *ledger.Session     // the session's next record; nil: only dated anew
 	put  func(*ledger.Batch) // joins the same commit
 	then func()              // runs once it is durable, before anyone can see it
 }
@@ -75,7 +82,10 @@ func (w *Workbench) advance(j *job, rec *ledger.Job, a also) error {
 	if from := j.record().State; !follows(from, rec.State) {
 		return fault.New(fault.Internal, "%s cannot go from %s to %s", j.address(), from, rec.State)
 	}
-	sess := j.s.touched()
+	sess := a.sess
+	if sess == nil {
+		sess = j.s.touched()
+	}
 	if err := w.commit(func(b *ledger.Batch) {
 		b.PutJob(rec)
 		b.PutSession(sess)
@@ -200,7 +210,7 @@ func (w *Workbench) stopped(st stop) {
 		st.j.turn.stop()
 		return
 	}
-	st.j.s.queue = slices.DeleteFunc(st.j.s.queue, func(q *job) bool { return q == st.j })
+	st.j.s.unqueue(st.j)
 }
 
 // Cancel stops a job. It returns once that is recorded; the job says cancelled

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"scvfs/ledger"
+	"scvfs/ledger/fault"
 )
 
 // maintainEvery is how often maintenance runs by itself.
@@ -55,9 +56,8 @@ func (w *Workbench) maintainSession(s *session, before time.Time) error {
 			}
 		}
 	}
-	if s.running < w.limits.Jobs && len(s.queue) > 0 {
-		w.startNext(s)
-	}
+	errs = append(errs, w.forgetIdle(s))
+	w.startNext(s)
 	return errors.Join(errs...)
 }
 
@@ -65,6 +65,10 @@ func (w *Workbench) maintainSession(s *session, before time.Time) error {
 // session with it, when that is closed and this was its last job. The caller
 // holds s.tr.
 func (w *Workbench) forget(j *job) (sessionGone bool, err error) {
+	if !j.link.TryLock() {
+		return false, fault.New(fault.Busy, "refused: %s is being resumed at this moment", j.address())
+	}
+	defer j.link.Unlock()
 	rec := j.record()
 	sess := j.s.touched()
 	if err := w.commit(func(b *ledger.Batch) {

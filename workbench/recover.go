@@ -23,7 +23,12 @@ func (w *Workbench) load() error {
 	w.bad = len(bad)
 	w.serial = contents.Serial
 	for _, rec := range contents.Sessions {
-		w.sessions[rec.ID] = &session{rec: rec, jobs: map[uint64]*job{}}
+		w.sessions[rec.ID] = newSession(rec)
+	}
+	for _, rec := range contents.Conversations {
+		if s := w.sessions[rec.Session]; s != nil {
+			s.convs[rec.ID] = &conversation{rec: rec}
+		}
 	}
 	for _, rec := range contents.Runs {
 		w.runs[rec.ID] = rec
@@ -70,6 +75,9 @@ func (w *Workbench) recoverJob(j *job) {
 		a = &agent.Agent{Name: rec.Agent, Output: agent.FormatText} // its configuration is gone: the output is kept as text
 	}
 	t := newTurn(w, j, a, runRec)
+	if t.conv = j.s.conversation(rec.Conversation); t.conv != nil {
+		t.conv.turn = j
+	}
 	t.stopping = rec.Cancel != nil
 	j.turn = t
 	j.s.running++
@@ -129,26 +137,21 @@ func (t *turn) again() {
 		t.settle(ending{state: ledger.Cancelled, detail: "by " + t.j.record().Cancel.By + ", before it ran", exit: "not started"})
 		return
 	}
-	rec := t.j.next(ledger.Starting, "")
-	runRec := w.newRun(rec)
-	rec.Run = runRec.ID
-	next := newTurn(w, t.j, t.agent, runRec)
+	rec, sess := t.j.next(ledger.Starting, ""), s.touched()
+	g := w.grant(t.j, rec, sess, t.agent)
 	err := w.advance(t.j, rec, also{
-		put: func(b *ledger.Batch) { b.PutRun(runRec); b.DeleteRun(t.rec.ID) },
-		then: func() {
-			w.dropRun(t.rec.ID)
-			w.showRun(runRec)
-			t.j.turn = next
-		},
+		sess: sess,
+		put:  func(b *ledger.Batch) { g.put(b); b.DeleteRun(t.rec.ID) },
+		then: func() { g.then(); w.dropRun(t.rec.ID); t.j.turn = g.turn },
 	})
 	s.tr.Unlock()
 	if err != nil {
-		w.dropRun(runRec.ID)
+		g.drop()
 		w.log.Error("a job that never ran cannot start; the next daemon tries again", "job", t.j.address(), "err", err)
 		return
 	}
 	if err := w.opt.Runs.Remove(t.rec.ID); err != nil {
 		w.log.Warn("files of a void run stay behind", "run", t.rec.ID, "err", err)
 	}
-	next.serve()
+	g.turn.serve()
 }

@@ -150,7 +150,7 @@ func (w *Workbench) newSession(id string) (*session, error) {
 	if s := w.making[id]; s != nil {
 		return s, nil
 	}
-	s := &session{jobs: map[uint64]*job{}, rec: &ledger.Session{ID: id, NextJob: 1}}
+	s := newSession(&ledger.Session{ID: id, NextJob: 1})
 	w.making[id] = s
 	return s, nil
 }
@@ -242,7 +242,12 @@ func (w *Workbench) CloseSession(id string) error {
 // forgetSession removes a session without jobs. The caller holds s.tr.
 func (w *Workbench) forgetSession(s *session) error {
 	rec := s.record()
-	if err := w.commit(func(b *ledger.Batch) { b.DeleteSession(rec.ID) }); err != nil {
+	if err := w.commit(func(b *ledger.Batch) {
+		b.DeleteSession(rec.ID)
+		for _, c := range s.conversations() {
+			b.DeleteConversation(rec.ID, c.rec.ID)
+		}
+	}); err != nil {
 		return err
 	}
 	w.mu.Lock()

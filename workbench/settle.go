@@ -24,12 +24,13 @@ const retryEvery = time.Second
 // ending is how a job ended.
 type ending struct {
 	state  ledger.AgentState
-	detail string // why, in a sentence; empty when the state says it all
-	exit   string // how the process ended: "exit 0", "signal KILL", "timeout 1h0m0s"
+	detail string            // why, in a sentence; empty when the state says it all
+	exit   string            // how the process ended: "exit 0", "signal KILL", "timeout 1h0m0s"
+	ran    bool              // the agent itself was started
 	result *io.SectionReader // nil when there is none
 	source io.Closer         // what result reads from; nil when it needs no closing
 	bytes  int64             // whole length of the reply, of which result may be a part
-	usage  *ledger.Usage
+	usage  *agent.Usage
 }
 
 // say makes text the result.
@@ -52,9 +53,8 @@ func (t *turn) judge(proc run.Process) ending {
 	}
 	s.tr.Unlock()
 	end := verdict(cancel, exit, known, out)
-	if out.Usage != nil {
-		end.usage = &ledger.Usage{InputTokens: out.Usage.InputTokens, OutputTokens: out.Usage.OutputTokens, CostUSD: out.Usage.CostUSD}
-	}
+	end.usage = out.Usage
+	end.ran = exit.StartError == ""
 	t.reply(&end, out)
 	return end
 }
@@ -182,31 +182,106 @@ func (t *turn) logEnd(end ending) {
 	t.close()
 }
 
-// commitEnd commits the end and publishes it, the slot being free before.
+// commitEnd commits the end of the job, its run and its conversation's turn,
+// and publishes them, the slot and the lane being free before. What waited in
+// the lane of a turn that was cut off is cut off with it: it was meant for what
+// that turn would have left.
 func (t *turn) commitEnd(end ending) error {
 	s := t.j.s
 	s.tr.Lock()
 	defer s.tr.Unlock()
 	rec := t.j.next(end.state, end.detail)
-	rec.Exit, rec.Usage, rec.ResultBytes = end.exit, end.usage, end.bytes
+	rec.Exit, rec.ResultBytes = end.exit, end.bytes
 	if rec.Cancel == nil {
 		rec.Cancel = t.unsaved
 	}
 	runRec := t.runRecord(end.state, end.detail)
 	runRec.Updated, runRec.Ended = rec.Updated, rec.Updated
+	convRec := t.conversationEnd(end, runRec, rec)
+	cut := t.cutOff(end)
 	if err := t.w.advance(t.j, rec, also{
-		put: func(b *ledger.Batch) { b.PutRun(runRec) },
+		put: func(b *ledger.Batch) {
+			b.PutRun(runRec)
+			if convRec != nil {
+				b.PutConversation(convRec)
+			}
+			for _, c := range cut {
+				b.PutJob(c.rec)
+			}
+		},
 		then: func() {
 			t.j.turn = nil
 			s.running--
+			if convRec != nil {
+				t.conv.turn = nil
+				s.putConversation(t.conv, convRec)
+			}
 			t.w.setLive(t.rec.ID, nil)
 			t.w.showRun(runRec)
 		},
 	}); err != nil {
 		return err
 	}
+	for _, c := range cut {
+		t.w.stopped(c)
+	}
 	t.w.startNext(s)
 	return nil
+}
+
+// conversationEnd is the conversation's record after the turn, nil when it has
+// none. An agent's session id, once known, is never lost: the one that the
+// agent told wins, one that we chose holds once the agent was started.
+func (t *turn) conversationEnd(end ending, runRec *ledger.Run, rec *ledger.Job) *ledger.Conversation {
+	if t.conv == nil {
+		rec.Usage = ownUsage(end.usage, nil)
+		return nil
+	}
+	conv := t.conv.touched(t.j.s, rec.Updated)
+	conv.Turns++
+	told := t.parser.Session()
+	switch {
+	case told != "":
+		conv.Vendor = told
+	case conv.Vendor == "" && end.ran:
+		conv.Vendor = t.rec.Vendor
+	}
+	runRec.Vendor = conv.Vendor
+	rec.Usage = ownUsage(end.usage, conv.Total)
+	if u := end.usage; u != nil && u.Total {
+		conv.Total = &ledger.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CostUSD: u.CostUSD}
+	}
+	return conv
+}
+
+// ownUsage is what a job alone consumed: an agent that counts the whole
+// conversation has counted the turns before it too.
+func ownUsage(u *agent.Usage, before *ledger.Usage) *ledger.Usage {
+	if u == nil {
+		return nil
+	}
+	own := &ledger.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CostUSD: u.CostUSD}
+	if u.Total && before != nil {
+		own.InputTokens = max(0, own.InputTokens-before.InputTokens)
+		own.OutputTokens = max(0, own.OutputTokens-before.OutputTokens)
+		own.CostUSD = max(0, own.CostUSD-before.CostUSD)
+	}
+	return own
+}
+
+// cutOff ends the jobs that wait in the lane of an interrupted turn. The
+// caller holds s.tr.
+func (t *turn) cutOff(end ending) []stop {
+	if end.state != ledger.Interrupted || t.conv == nil {
+		return nil
+	}
+	var cut []stop
+	for _, j := range t.j.s.queue {
+		if j.record().Conversation == t.rec.Conversation {
+			cut = append(cut, stop{j, j.next(ledger.Interrupted, t.j.address()+", which it waited for, was interrupted; resume that first")})
+		}
+	}
+	return cut
 }
 
 // untilDone tries f until it works, the daemon stops, or the failure is not

@@ -136,7 +136,8 @@ func jobSnapshot(rec *ledger.Job) JobSnapshot {
 		Session: rec.Session, Job: JobName(rec.Number), Agent: rec.Agent, Task: rec.Task, Workspace: rec.Workspace,
 		CWD: rec.CWD, State: rec.State, Detail: rec.Detail, StartedBy: rec.StartedBy, Conversation: rec.Conversation,
 		Run: rec.Run, Worktree: rec.Worktree, Reviewed: rec.Reviewed, ResumedAs: rec.ResumedAs,
-		Created: rec.Created, Updated: rec.Updated,
+		Resumable: resumable("", rec, false) == nil,
+		Created:   rec.Created, Updated: rec.Updated,
 	}
 }
 

@@ -19,6 +19,8 @@ type plan struct {
 	workspace string
 	cwd       string
 	timeout   time.Duration
+	resumes   *job   // the job that this one continues; nil for none
+	vendor    string // the agent's own session id that a new conversation begins with
 }
 
 // PrecheckDraft looks at the part of a document that has come so far and
@@ -59,17 +61,15 @@ func (w *Workbench) plan(session string, d Draft) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{draft: d, workspace: s.record().Workspace}
-	name := d.Call.Agent
-	if name == "" {
-		name = w.defaultAgent(s.record())
+	if d.Call.Session != "" {
+		err = w.planFollowUp(s, p)
+	} else {
+		err = w.planFresh(s, p)
 	}
-	if p.agent, err = w.offered(name); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if p.timeout, err = w.timeLimit(d.Call.Timeout); err != nil {
-		return nil, err
-	}
-	if p.cwd, err = w.workDir(p.workspace, d.Call.CWD); err != nil {
 		return nil, err
 	}
 	if err := w.supported(d.Call); err != nil {
@@ -81,6 +81,19 @@ func (w *Workbench) plan(session string, d Draft) (*plan, error) {
 	return p, w.diskFloor()
 }
 
+// planFresh finds the agent and directory of a new conversation.
+func (w *Workbench) planFresh(s *session, p *plan) (err error) {
+	name := p.draft.Call.Agent
+	if name == "" {
+		name = w.defaultAgent(s.record())
+	}
+	if p.agent, err = w.offered(name); err != nil {
+		return err
+	}
+	p.cwd, err = w.workDir(p.workspace, p.draft.Call.CWD)
+	return err
+}
+
 // supported refuses the parts of a call that this version cannot carry out,
 // rather than leave them out in silence.
 func (w *Workbench) supported(c ledger.Call) error {
@@ -88,7 +101,7 @@ func (w *Workbench) supported(c ledger.Call) error {
 		key  string
 		used bool
 	}{
-		{"session", c.Session != ""}, {"worktree", c.Worktree}, {"review", len(c.Review) > 0},
+		{"worktree", c.Worktree}, {"review", len(c.Review) > 0},
 	} {
 		if part.used {
 			return fault.New(fault.Unsupported, "key %q of the agent call is not supported by this version", part.key)
@@ -149,28 +162,18 @@ func (w *Workbench) diskFloor() error {
 	return nil
 }
 
-// admit tells in which state a new job of the session would start. The caller
-// holds s.tr.
-func (w *Workbench) admit(s *session, p *plan) (ledger.AgentState, error) {
-	rec := s.record()
-	switch {
-	case rec.Closed || w.session(rec.ID) != s:
-		return "", closedFault(rec.ID)
-	case s.running < w.limits.Jobs && len(s.queue) == 0:
-		return ledger.Starting, nil
-	case len(s.queue) >= w.limits.Backlog:
-		return "", fault.New(fault.Limit, "session %s runs %d jobs and %d wait, as many as limits.jobs and limits.backlog allow: cancel one (echo cancel > …/ctl) or try later",
-			rec.ID, s.running, len(s.queue))
-	}
-	return ledger.Queued, nil
-}
-
 // Start starts the owner's job in a live session and returns its address.
 func (w *Workbench) Start(_ context.Context, session string, d Draft) (string, error) {
 	p, err := w.plan(session, d)
 	if err != nil {
 		return "", err
 	}
+	return w.submit(session, p)
+}
+
+// submit makes a job of a plan: it is durable, and runs or waits, when submit
+// returns.
+func (w *Workbench) submit(session string, p *plan) (string, error) {
 	base := gitHead(w.ctx, p.cwd)
 	s := w.session(session)
 	if s == nil {
@@ -186,11 +189,11 @@ func (w *Workbench) Start(_ context.Context, session string, d Draft) (string, e
 	rec := newRecord(sess, p, state, base)
 	rec.Serial = w.nextSerial()
 	sess.NextJob++
-	if err := w.writePrompt(rec, d.Prompt); err != nil {
+	if err := w.writePrompt(rec, p.draft.Prompt); err != nil {
 		return "", err
 	}
 	j := newJob(s, rec)
-	t, err := w.begin(j, rec, sess, p.agent)
+	t, err := w.begin(j, rec, sess, p)
 	if err != nil {
 		os.RemoveAll(filepath.Dir(w.JobFile(rec, "prompt"))) // the number was not used
 		return "", err
@@ -207,85 +210,61 @@ func (w *Workbench) Start(_ context.Context, session string, d Draft) (string, e
 }
 
 func newRecord(sess *ledger.Session, p *plan, state ledger.AgentState, base string) *ledger.Job {
-	return &ledger.Job{
+	rec := &ledger.Job{
 		Session: sess.ID, Number: sess.NextJob, Agent: p.agent.Name, Task: taskLine(p.draft.Prompt), Call: p.draft.Call,
 		Workspace: p.workspace, CWD: p.cwd, Timeout: p.timeout, StartedBy: ledger.ByOwner, State: state, Base: base,
-		Created: sess.Updated, Updated: sess.Updated,
+		Conversation: p.draft.Call.Session, Vendor: p.vendor, Created: sess.Updated, Updated: sess.Updated,
 	}
+	if p.resumes != nil {
+		rec.ResumedFrom = p.resumes.address()
+	}
+	return rec
 }
 
 // begin commits a new job, and with it the run that serves it when it starts
-// at once; t is nil for one that waits.
-func (w *Workbench) begin(j *job, rec *ledger.Job, sess *ledger.Session, a *agent.Agent) (t *turn, err error) {
-	var runRec *ledger.Run
+// at once, and the link to the job that it continues; t is nil for one that
+// waits.
+func (w *Workbench) begin(j *job, rec *ledger.Job, sess *ledger.Session, p *plan) (t *turn, err error) {
+	var g *grant
 	if rec.State == ledger.Starting {
-		runRec = w.newRun(rec)
-		rec.Run = runRec.ID
-		t = newTurn(w, j, a, runRec)
+		g = w.grant(j, rec, sess, p.agent)
+	}
+	var old *ledger.Job
+	if p.resumes != nil {
+		copied := *p.resumes.record()
+		copied.ResumedAs, copied.Updated = j.address(), rec.Created
+		old = &copied
 	}
 	err = w.commit(func(b *ledger.Batch) {
 		b.PutSession(sess)
 		b.PutJob(rec)
-		if runRec != nil {
-			b.PutRun(runRec)
+		if old != nil {
+			b.PutJob(old)
+		}
+		if g != nil {
+			g.put(b)
 		}
 	})
-	if err != nil && runRec != nil {
-		w.dropRun(runRec.ID)
+	switch {
+	case err != nil && g != nil:
+		g.drop()
+		return nil, err
+	case err != nil:
+		return nil, err
 	}
-	return t, err
+	if old != nil {
+		w.relink(p.resumes, old)
+	}
+	if g == nil {
+		return nil, nil
+	}
+	g.then()
+	return g.turn, nil
 }
 
-// newRun makes the record of a run that is to serve the job, and reserves its
-// name.
-func (w *Workbench) newRun(rec *ledger.Job) *ledger.Run {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := time.Now()
-	r := &ledger.Run{
-		ID:    newRunID(rec.Agent, func(id string) bool { return w.runs[id] != nil }),
-		Agent: rec.Agent, Session: rec.Session, Transport: "cli", Turn: 1, Jobs: []uint64{rec.Number}, CWD: rec.CWD,
-		State: ledger.Starting, Created: now, Updated: now,
-	}
-	w.runs[r.ID] = nil // reserved; visible once it is committed
-	return r
-}
-
-// startNext gives free slots to the jobs that wait. The caller holds s.tr.
-func (w *Workbench) startNext(s *session) {
-	for s.running < w.limits.Jobs && len(s.queue) > 0 && w.diskFloor() == nil {
-		j := s.queue[0]
-		rec := j.next(ledger.Starting, "")
-		a, err := w.agent(rec.Agent)
-		if err != nil {
-			s.queue = s.queue[1:]
-			w.endWithout(j, err.Error())
-			continue
-		}
-		runRec := w.newRun(rec)
-		rec.Run = runRec.ID
-		t := newTurn(w, j, a, runRec)
-		if err := w.advance(j, rec, also{put: func(b *ledger.Batch) { b.PutRun(runRec) }}); err != nil {
-			w.log.Error("a queued job cannot start; maintenance tries again", "job", j.address(), "err", err)
-			w.dropRun(runRec.ID)
-			return
-		}
-		s.queue = s.queue[1:]
-		w.run(t)
-	}
-}
-
-// run hands a slot to the turn. The caller holds s.tr.
-func (w *Workbench) run(t *turn) {
-	w.showRun(t.rec)
-	t.j.turn = t
-	t.j.s.running++
-	w.spawn(t.serve) // a closing workbench leaves the job to the next daemon
-}
-
-// endWithout fails a job that cannot run at all. The caller holds s.tr.
-func (w *Workbench) endWithout(j *job, why string) {
-	if err := w.advance(j, j.next(ledger.Failed, why), also{}); err != nil {
-		w.log.Error("a job's end cannot be recorded", "job", j.address(), "err", err)
-	}
+// relink publishes the link of a job that was resumed. It has ended, so only
+// links change.
+func (w *Workbench) relink(j *job, rec *ledger.Job) {
+	j.rec.Store(rec)
+	w.announce(jobChange(JobChanged, rec))
 }

@@ -32,7 +32,8 @@ type turn struct {
 	w      *Workbench
 	j      *job
 	agent  *agent.Agent
-	rec    *ledger.Run // its record as the turn began
+	rec    *ledger.Run   // its record as the turn began
+	conv   *conversation // whose turn this is; nil when its record is gone
 	parser agent.Parser
 	log    *activity.Recorder
 	read   int64 // offset up to which stdout has been parsed
@@ -134,10 +135,16 @@ func (t *turn) command(job *ledger.Job, prompt io.ReadSeeker) (agent.Launch, err
 	if err != nil {
 		return agent.Launch{}, fmt.Errorf("the prompt cannot be read: %w", err)
 	}
-	return t.agent.Launch(agent.Request{
-		Path: path, Prompt: text, PromptFile: t.w.JobFile(job, "prompt"),
-		Model: job.Call.Model, Effort: job.Call.Effort, NewSession: newUUID(),
-	})
+	request := agent.Request{
+		Path: path, Prompt: text, PromptFile: t.w.JobFile(job, "prompt"), Model: job.Call.Model, Effort: job.Call.Effort,
+	}
+	if t.conv != nil && !t.agent.Stateless {
+		request.Session = t.j.s.convRecord(t.conv).Vendor
+	}
+	if request.Session == "" {
+		request.NewSession = t.rec.Vendor // chosen by us, where the agent lets us
+	}
+	return t.agent.Launch(request)
 }
 
 // environ is the environment of the agent: the daemon's own, without what is

@@ -70,6 +70,7 @@ type Runs interface {
 	Punch(id string, upTo int64) error
 	Path(id, file string) string
 	List() ([]string, error)
+	AgentAlive(id string) bool
 	Remove(id string) error
 	RemoveTmp(id string) error
 }
@@ -113,6 +114,11 @@ type session struct {
 	rec   *ledger.Session
 	jobs  map[uint64]*job
 	order []*job // by number
+	convs map[string]*conversation
+}
+
+func newSession(rec *ledger.Session) *session {
+	return &session{rec: rec, jobs: map[uint64]*job{}, convs: map[string]*conversation{}}
 }
 
 // New opens the workbench over what the ledger holds, adopts or settles every

@@ -80,7 +80,11 @@ func (m *Manager) Adopt(run string) (Process, Standing, error) {
 	if err != nil {
 		spec.Grace = defaultGrace
 	}
-	switch s := standing(dir, h, true); s {
+	s := standing(dir, h, true)
+	if s != Live {
+		defer collect(h.ID) // last, as long as it may keep a number from strangers
+	}
+	switch s {
 	case Live:
 		handle, err := proc.Open(h.ID)
 		if fault.Is(err, fault.NotFound) {

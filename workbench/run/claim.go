@@ -42,7 +42,7 @@ func claim(dir *os.Root, h holder) error {
 	case errors.Is(err, fs.ErrExist):
 		return fault.New(fault.Done, "the run in %s was taken before", dir.Name())
 	case err != nil:
-		return fileError("take", dir, shimName, err)
+		return fileError("take", at(dir, shimName), err)
 	}
 	return nil
 }

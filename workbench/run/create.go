@@ -45,12 +45,7 @@ func (m *Manager) createError(run string, err error) error {
 	if errors.As(err, &e) {
 		return err
 	}
-	root, openErr := os.OpenRoot(m.root)
-	if openErr != nil {
-		return fault.New(fault.Internal, "the directory of the runs cannot be opened: %w", openErr)
-	}
-	defer root.Close()
-	return fileError("make", root, run, err)
+	return fileError("make", filepath.Join(m.root, run), err)
 }
 
 // furnish fills a run's new directory. A directory whose spec.json is missing
@@ -106,7 +101,7 @@ func (m *Manager) commit(dir *os.Root, spec Spec) error {
 		_, err := f.Write(b)
 		return err
 	}, true); err != nil {
-		return fileError("write", dir, specName, err)
+		return fileError("write", at(dir, specName), err)
 	}
 	if err := syncDir(dir); err != nil {
 		return err
@@ -133,7 +128,7 @@ func (m *Manager) Input(run string) (*os.File, error) {
 	case errors.Is(err, unix.ENXIO):
 		return nil, fault.New(fault.Gone, "run %s reads no input any more", run)
 	case err != nil:
-		return nil, fileError("open", dir, stdinName, err)
+		return nil, fileError("open", at(dir, stdinName), err)
 	}
 	if info, err := f.Stat(); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
 		f.Close()
@@ -183,7 +178,7 @@ func (m *Manager) remove(run, file string) error {
 	// write to.
 	unlock(root, name)
 	if err := root.RemoveAll(name); err != nil {
-		return fileError("remove", root, name, err)
+		return fileError("remove", at(root, name), err)
 	}
 	return nil
 }

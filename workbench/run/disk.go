@@ -30,7 +30,7 @@ func (m *Manager) Punch(run string, upTo int64) error {
 	defer dir.Close()
 	f, err := dir.OpenFile(stdoutName, os.O_WRONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return fileError("open", dir, stdoutName, err)
+		return fileError("open", at(dir, stdoutName), err)
 	}
 	defer f.Close()
 	err = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, upTo)
@@ -38,7 +38,7 @@ func (m *Manager) Punch(run string, upTo int64) error {
 	case errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS):
 		return fault.New(fault.Unsupported, "the file system of %s gives no part of a file back", dir.Name())
 	case err != nil:
-		return fileError("punch a hole into", dir, stdoutName, err)
+		return fileError("punch a hole into", at(dir, stdoutName), err)
 	}
 	return nil
 }

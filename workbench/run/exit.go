@@ -32,7 +32,7 @@ func reserveExit(dir *os.Root) (*exitFile, error) {
 	name := scratch(exitName)
 	f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, fileError("make", dir, exitName, err)
+		return nil, fileError("make", at(dir, exitName), err)
 	}
 	e := &exitFile{dir: dir, name: name, f: f}
 	err = unix.Fallocate(int(f.Fd()), 0, 0, exitRoom)
@@ -41,7 +41,7 @@ func reserveExit(dir *os.Root) (*exitFile, error) {
 	}
 	if err != nil {
 		e.drop()
-		return nil, fileError("set room aside for", dir, exitName, err)
+		return nil, fileError("set room aside for", at(dir, exitName), err)
 	}
 	return e, nil
 }
@@ -63,7 +63,7 @@ func (e *exitFile) write(x Exit) error {
 		err = e.dir.Rename(e.name, exitName)
 	}
 	if err != nil {
-		return fileError("write", e.dir, exitName, err)
+		return fileError("write", at(e.dir, exitName), err)
 	}
 	return syncDir(e.dir)
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -38,12 +39,12 @@ const maxRecord = 64 << 10
 func readFile(dir *os.Root, name string, limit int64) ([]byte, error) {
 	f, err := dir.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, fileError("read", dir, name, err)
+		return nil, fileError("read", at(dir, name), err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, fileError("read", dir, name, err)
+		return nil, fileError("read", at(dir, name), err)
 	}
 	if int64(len(b)) > limit {
 		return nil, fault.New(fault.TooLarge, "%s/%s is longer than %d bytes, so it is none of ours", dir.Name(), name, limit)
@@ -52,18 +53,18 @@ func readFile(dir *os.Root, name string, limit int64) ([]byte, error) {
 }
 
 // writeFile makes or replaces a file of a run's directory in one rename.
-func writeFile(dir *os.Root, name string, data []byte, durable bool) error {
+func writeFile(dir *os.Root, name string, data []byte) error {
 	tmp := scratch(name)
 	err := fill(dir, tmp, func(f *os.File) error {
 		_, err := f.Write(data)
 		return err
-	}, durable)
+	}, false)
 	if err == nil {
 		err = dir.Rename(tmp, name)
 	}
 	if err != nil {
 		_ = dir.Remove(tmp)
-		return fileError("write", dir, name, err)
+		return fileError("write", at(dir, name), err)
 	}
 	return nil
 }
@@ -90,17 +91,17 @@ func scratch(name string) string {
 func syncDir(dir *os.Root) error {
 	d, err := dir.Open(".")
 	if err != nil {
-		return fileError("sync", dir, ".", err)
+		return fileError("sync", at(dir, "."), err)
 	}
 	defer d.Close()
 	if err := d.Sync(); err != nil {
-		return fileError("sync", dir, ".", err)
+		return fileError("sync", at(dir, "."), err)
 	}
 	return nil
 }
 
 // fileError makes a file system's error into ours.
-func fileError(verb string, dir *os.Root, name string, err error) error {
+func fileError(verb, path string, err error) error {
 	kind := fault.Internal
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -112,5 +113,8 @@ func fileError(verb string, dir *os.Root, name string, err error) error {
 	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
 		kind = fault.Limit
 	}
-	return fault.New(kind, "cannot %s %s/%s: %w", verb, dir.Name(), name, err)
+	return fault.New(kind, "cannot %s %s: %w", verb, path, err)
 }
+
+// at returns the path of a file of a directory, for people.
+func at(dir *os.Root, name string) string { return filepath.Join(dir.Name(), name) }

@@ -55,7 +55,7 @@ func hold(pid, pidfd int) (*proc.Handle, error) {
 func (s *shim) publish() {
 	if id, err := proc.Of(s.pid); err == nil {
 		b, _ := json.Marshal(id)
-		_ = writeFile(s.dir, agentName, b, false)
+		_ = writeFile(s.dir, agentName, b)
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *shim) open() (files []*os.File, err error) {
 	}()
 	in, err := s.openStdin()
 	if err != nil {
-		return nil, fileError("open", s.dir, stdinName, err)
+		return nil, fileError("open", at(s.dir, stdinName), err)
 	}
 	files = append(files, in)
 	for _, name := range []string{stdoutName, stderrName} {
@@ -78,7 +78,7 @@ func (s *shim) open() (files []*os.File, err error) {
 		}
 		out, err := s.dir.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 		if err != nil {
-			return files, fileError("open", s.dir, name, err)
+			return files, fileError("open", at(s.dir, name), err)
 		}
 		files = append(files, out)
 	}

@@ -30,15 +30,22 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 {
 		switch os.Args[1] {
 		case "shim":
-			os.Exit(Shim(os.Args[2]))
+			syscall.Exit(Shim(os.Args[2])) // os.Exit sleeps a second under the race detector
 		case "deaf-shim":
 			deafShim(os.Args[2])
-		case "mute-shim":
+		case "dying-shim":
 			os.Exit(9)
+		case "mute-shim":
+			os.Stdout.Close()
+			time.Sleep(time.Hour)
+		case "no-shim":
+			fmt.Println("hello")
+			os.Stdout.Close()
+			time.Sleep(time.Hour)
 		case "daemon":
 			daemon(os.Args[2], os.Args[3])
 		case "agent":
-			os.Exit(agent(os.Args[2], os.Args[3:]))
+			syscall.Exit(agent(os.Args[2], os.Args[3:]))
 		}
 	}
 	os.Exit(m.Run())

@@ -100,7 +100,6 @@ func TestCloseLetsGoOfEverything(t *testing.T) {
 		t.Error("a closed manager says that its run is done")
 	default:
 	}
-	reapChild(other.shimOf("r").PID) // its parent would, by leaving
 }
 
 // BenchmarkRun is a whole short run: made durable, started, ended, told.

@@ -18,15 +18,14 @@ import (
 // tree before the manager does it.
 const stopPatience = 5 * time.Second
 
-// process is a run whose shim this manager started or adopted; which of the two
-// matters only to who collects the zombie.
+// process is a run whose shim this manager started or adopted. It does not
+// matter which.
 type process struct {
 	m      *Manager
 	run    string
 	grace  time.Duration
 	shim   proc.ID
 	handle *proc.Handle // nil for one that was over when it was adopted
-	child  bool
 	agent  atomic.Int64 // its pid, once it is known
 	stop   sync.Once
 
@@ -143,9 +142,7 @@ func (p *process) settle() {
 	if !p.ok {
 		p.m.clear(p.run, p.shim, p.grace)
 	}
-	if p.child {
-		reapChild(p.shim.PID)
-	}
+	collect(p.shim)
 	p.m.forget(p)
 	p.handle.Close()
 	close(p.done)

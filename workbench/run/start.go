@@ -46,13 +46,14 @@ func (m *Manager) Start(run string) (Process, error) {
 		return nil, err
 	}
 	defer greet.Close()
-	if err := heed(run, greet, handle); err != nil {
-		<-handle.Done() // it has nothing left to do
-		reapChild(handle.ID().PID)
+	if err := heed(run, greet); err != nil {
+		_ = handle.Signal(unix.SIGKILL) // it has no run, so it has nothing left to do
+		<-handle.Done()
+		collect(handle.ID())
 		handle.Close()
 		return nil, err
 	}
-	return m.watch(&process{m: m, run: run, grace: spec.Grace, shim: handle.ID(), handle: handle, child: true, done: make(chan struct{})}), nil
+	return m.watch(&process{m: m, run: run, grace: spec.Grace, shim: handle.ID(), handle: handle, done: make(chan struct{})}), nil
 }
 
 // orTaken returns err, or else that the run is somebody's.
@@ -110,13 +111,11 @@ func spawnError(run string, err error) error {
 	return fault.New(fault.KindOf(err), "the shim of run %s cannot be started: %w", run, err)
 }
 
-// heed waits for a shim's greeting. It returns nil when the shim has the run;
-// otherwise the shim is gone or about to go.
-func heed(run string, greet *os.File, h *proc.Handle) error {
+// heed waits for a shim's greeting. It returns nil when the shim has the run.
+func heed(run string, greet *os.File) error {
 	_ = greet.SetReadDeadline(time.Now().Add(greetPatience))
 	b, err := io.ReadAll(io.LimitReader(greet, maxRecord))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		_ = h.Signal(unix.SIGKILL)
 		return fault.New(fault.Timeout, "the shim of run %s did not come up within %v", run, greetPatience)
 	}
 	var g greeting
@@ -124,7 +123,6 @@ func heed(run string, greet *os.File, h *proc.Handle) error {
 	case len(b) == 0:
 		return fault.New(fault.Internal, "the shim of run %s ended before it had the run", run)
 	case json.Unmarshal(b, &g) != nil:
-		_ = h.Signal(unix.SIGKILL)
 		return fault.New(fault.Internal, "the shim of run %s is none: it said %.60q", run, b)
 	case g.Taken:
 		return orTaken(run, nil)
@@ -134,15 +132,18 @@ func heed(run string, greet *os.File, h *proc.Handle) error {
 	return nil
 }
 
-// reapChild collects a child that has ended.
-func reapChild(pid int) { wait4(pid, syscall.WNOHANG) }
+// collect takes the zombie of a process that has ended, if it is a child of
+// this one; any other has somebody else for that.
+func collect(id proc.ID) {
+	if s, err := proc.ReadStat(id.PID); err == nil && id.Is(s) && s.Ended() && s.PPID == os.Getpid() {
+		waitChild(id.PID)
+	}
+}
 
 // waitChild waits for a child to end and collects it.
-func waitChild(pid int) { wait4(pid, 0) }
-
-func wait4(pid, options int) {
+func waitChild(pid int) {
 	for {
-		if _, err := syscall.Wait4(pid, nil, options, nil); !errors.Is(err, syscall.EINTR) {
+		if _, err := syscall.Wait4(pid, nil, 0, nil); !errors.Is(err, syscall.EINTR) {
 			return
 		}
 	}

@@ -344,20 +344,24 @@ func TestRunStartsOnce(t *testing.T) {
 	}
 }
 
-func TestShimThatDiesFirstIsAnErrorAndTakesNothing(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, "/proc/self/exe", "mute-shim")
-	if err := b.Create(b.spec("r", "true"), nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Start("r"); !fault.Is(err, fault.Internal) {
-		t.Errorf("it started: %v", err)
-	}
-	if _, taken := b.holder("r"); taken {
-		t.Error("the run is taken")
-	}
-	if _, err := b.Start("none"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("a run without directory: %v", err)
+func TestShimThatNeverHasTheRunIsAnErrorAndTakesNothing(t *testing.T) {
+	for _, kind := range []string{"dying-shim", "mute-shim", "no-shim"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "/proc/self/exe", kind)
+			if err := b.Create(b.spec("r", "true"), nil); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Start("r"); !fault.Is(err, fault.Internal) {
+				t.Errorf("it started: %v", err)
+			}
+			if _, taken := b.holder("r"); taken {
+				t.Error("the run is taken")
+			}
+			if _, err := b.Start("none"); !fault.Is(err, fault.NotFound) {
+				t.Errorf("a run without directory: %v", err)
+			}
+		})
 	}
 }
 

@@ -322,6 +322,11 @@ func TestTagged(t *testing.T) {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	}()
+	for deadline := time.Now().Add(patience); !Tagged(c.Process.Pid, "A=1"); { // exec sets it after it has told us
+		if time.Now().After(deadline) {
+			t.Fatal("it has no environment")
+		}
+	}
 	for entry, want := range map[string]bool{"SCV_RUN=r-1": true, "SCV_RUN=r": false, "SCV_RUN": false, "B=": true, "RUN=r-1": false, "": false} {
 		if got := Tagged(c.Process.Pid, entry); got != want {
 			t.Errorf("%q: %v", entry, got)
