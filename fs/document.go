@@ -132,7 +132,9 @@ func (h *docHandle) drop(ctx context.Context, err error) {
 }
 
 // Flush implements Handle: it refuses what is wrong with the whole, and marks
-// the document as closing.
+// the document as closing. A close that is seen to be the last one sends it at
+// once: the writer then hears of a failure, and a daemon that is killed right
+// after has lost nothing.
 func (h *docHandle) Flush(ctx context.Context, by Closer) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,6 +155,9 @@ func (h *docHandle) Flush(ctx context.Context, by Closer) error {
 		h.refusal = err
 		h.own = []byte(h.d.t.refuse(ctx, h.d.site, h.d.op, err))
 		return err
+	}
+	if by.Last != nil && by.Last() {
+		return h.send(ctx)
 	}
 	h.closing = h.d.t.closings.begin(h.d.scope)
 	return nil

@@ -40,11 +40,17 @@ var jobTable = table[*ledger.Job]{
 		ctl(nil,
 			verb[*ledger.Job]{syntax{"cancel", "", "stop the job; it says cancelled once all its processes are gone"}, cancelJob},
 			verb[*ledger.Job]{syntax{"dismiss", "", "forget the job, once it has ended"}, dismissJob},
+			verb[*ledger.Job]{syntax{"resume", "[SESSION]", "run an interrupted job again, as a new job of its session or of that one"}, resumeJob},
 		),
 		stream("wait", func(d tableDir[*ledger.Job]) (source, error) {
 			return &waitSource{t: d.t, get: d.get}, nil
 		}),
+		{name: "resume", typ: Regular, node: resumeFile},
+		{name: "reply", typ: Regular, node: replyFile},
 		{name: "run", typ: Symlink, shown: hasRun, node: jobRun},
+		jobLink("conversation", conversationOf),
+		jobLink("resumed-as", resumedAs),
+		jobLink("resumed-from", resumedFrom),
 	},
 }
 

@@ -118,6 +118,11 @@ type Closer struct {
 	// Opener is true when the process that opened the file closes it; false
 	// for another one that inherited the descriptor.
 	Opener bool
+	// Last looks whether neither that process nor any below it has another
+	// descriptor of this file: then the description ends with this close, as
+	// far as anybody can tell before Release. It costs a look at all
+	// processes. Nil means no.
+	Last func() bool
 	// Killed is true when the process is dying of a signal: half a document
 	// of its is not to be sent.
 	Killed bool

@@ -35,6 +35,7 @@ var sessionTable = table[*ledger.Session]{
 			}
 			return &changeSource{feed: d.t.subscribe(), words: jobChanges(s.ID)}, nil
 		}),
+		subdir("conversations", newConversationsDir),
 		subdir("jobs", newJobsDir),
 	},
 }

@@ -35,6 +35,22 @@ type Bench interface {
 	Start(ctx context.Context, session string, d workbench.Draft) (string, error)
 	PromptBytes() int64
 
+	Conversations(session string) []*ledger.Conversation
+	Conversation(session, id string) (*ledger.Conversation, bool)
+	ConversationJobs(session, id string) []*ledger.Job
+	ConversationState(session, id string) (ledger.AgentState, string)
+	PrecheckSend(session, conversation string, part []byte, mode workbench.SendMode) error
+	CheckSend(session, conversation string, prompt []byte, mode workbench.SendMode) error
+	Send(ctx context.Context, session, conversation string, prompt []byte, mode workbench.SendMode) (string, error)
+	Release(session, conversation string) error
+	PrecheckReply(session string, n uint64, part []byte) error
+	CheckReply(session string, n uint64, prompt []byte) error
+	Reply(ctx context.Context, session string, n uint64, prompt []byte) (string, error)
+	PrecheckResume(host, session string, n uint64, part []byte) error
+	CheckResume(host, session string, n uint64, prompt []byte) error
+	Resume(ctx context.Context, host, session string, n uint64) (string, error)
+	ResumeWith(ctx context.Context, host, session string, n uint64, prompt []byte) (string, error)
+
 	Cancel(session string, n uint64) error
 	Dismiss(session string, n uint64) error
 	Wait(ctx context.Context, session string, n uint64) (ledger.JobStatus, error)

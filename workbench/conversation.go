@@ -237,6 +237,19 @@ func (w *Workbench) CheckSend(session, conversation string, prompt []byte, mode 
 	return w.CheckDraft(session, d)
 }
 
+// PrecheckSend looks at the part of a prompt that has come so far, and refuses
+// what no continuation can mend.
+func (w *Workbench) PrecheckSend(session, conversation string, part []byte, mode SendMode) error {
+	if err := w.precheckPrompt(part); err != nil {
+		return err
+	}
+	return w.CheckSend(session, conversation, anyPrompt, mode)
+}
+
+// anyPrompt stands for a prompt that is not complete yet in checks that do not
+// look at it.
+var anyPrompt = []byte("…")
+
 func (w *Workbench) followUp(session, conversation string, prompt []byte, mode SendMode) (Draft, error) {
 	s, err := w.open(session)
 	if err != nil {

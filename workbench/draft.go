@@ -67,12 +67,10 @@ func splitDraft(doc []byte) (Draft, error) {
 }
 
 // opening reads the part of a document that has come so far as far as it can
-// be judged: a complete JSON object, or a complete #!scv line. It is nil when
-// there is nothing to judge yet.
+// be judged: a complete JSON object, a complete #!scv line, or the beginning of
+// a plain prompt. It is nil when there is nothing to judge yet. What it returns
+// is for checks, its prompt is not complete.
 func opening(doc []byte) (*Draft, error) {
-	if bytes.IndexByte(doc, 0) >= 0 {
-		return nil, checkPrompt(doc)
-	}
 	line, _, complete := bytes.Cut(doc, []byte("\n"))
 	switch {
 	case isObject(doc):
@@ -84,8 +82,10 @@ func opening(doc []byte) (*Draft, error) {
 			err = checkChoices(&call)
 		}
 		return &Draft{Call: call}, err
+	case bytes.HasPrefix(bytes.TrimSpace(doc), []byte("{")), !complete && bytes.HasPrefix([]byte(header), doc[:min(len(doc), len(header))]):
+		return nil, nil
 	}
-	return nil, nil
+	return &Draft{Prompt: doc}, nil
 }
 
 // isObject tells whether the whole document is one JSON object. A shell group

@@ -80,7 +80,7 @@ func TestOpeningRefusesOnlyWhatNothingMends(t *testing.T) {
 			}
 		}
 	}
-	for _, doc := range []string{"#!scv\nls", "#!scv nope=1\nls", `{"prompt":"x","nope":1}`, "a\x00", "#!scv on_busy=x\nls"} {
+	for _, doc := range []string{"#!scv\nls", "#!scv nope=1\nls", `{"prompt":"x","nope":1}`, "#!scv on_busy=x\nls"} {
 		if _, err := opening([]byte(doc)); err == nil {
 			t.Errorf("opening(%q) was not refused", doc)
 		}

@@ -50,6 +50,15 @@ func (w *Workbench) CheckResume(host, session string, n uint64, prompt []byte) e
 	return err
 }
 
+// PrecheckResume looks at the part of a prompt for ResumeWith that has come so
+// far, and refuses what no continuation can mend.
+func (w *Workbench) PrecheckResume(host, session string, n uint64, part []byte) error {
+	if err := w.precheckPrompt(part); err != nil {
+		return err
+	}
+	return w.CheckResume(host, session, n, anyPrompt)
+}
+
 func (w *Workbench) resume(host, session string, n uint64, prompt []byte) (string, error) {
 	j, err := w.find(session, n)
 	if err != nil {
@@ -226,6 +235,15 @@ func (w *Workbench) CheckReply(session string, n uint64, prompt []byte) error {
 		return err
 	}
 	return w.CheckDraft(session, d)
+}
+
+// PrecheckReply looks at the part of a prompt for Reply that has come so far,
+// and refuses what no continuation can mend.
+func (w *Workbench) PrecheckReply(session string, n uint64, part []byte) error {
+	if err := w.precheckPrompt(part); err != nil {
+		return err
+	}
+	return w.CheckReply(session, n, anyPrompt)
 }
 
 func (w *Workbench) replyDraft(j *job, prompt []byte) (Draft, error) {

@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -31,14 +32,25 @@ func (w *Workbench) PrecheckDraft(session string, doc []byte) error {
 	if _, err := w.open(session); err != nil {
 		return err
 	}
-	if int64(len(doc)) > w.PromptBytes() {
-		return fault.New(fault.TooLarge, "the prompt is longer than limits.prompt_bytes, %d bytes: put it in a file and name that", w.PromptBytes())
+	if err := w.precheckPrompt(doc); err != nil {
+		return err
 	}
 	draft, err := opening(doc)
 	if err != nil || draft == nil {
 		return err
 	}
 	return w.CheckDraft(session, *draft)
+}
+
+// precheckPrompt looks at the part of a prompt that has come so far.
+func (w *Workbench) precheckPrompt(part []byte) error {
+	switch {
+	case int64(len(part)) > w.PromptBytes():
+		return fault.New(fault.TooLarge, "the prompt is longer than limits.prompt_bytes, %d bytes: put it in a file and name that", w.PromptBytes())
+	case bytes.IndexByte(part, 0) >= 0:
+		return checkPrompt(part)
+	}
+	return nil
 }
 
 // CheckDraft makes every check that Start would make, and starts nothing.

@@ -169,3 +169,16 @@ func TestDoctorAndVersion(t *testing.T) {
 		t.Errorf("doctor: %v\n%s", err, report)
 	}
 }
+
+// Once echo has returned, the job is there, whatever happens to the daemon at
+// that moment; and it is there once.
+func TestDocumentIsDurableWhenTheLastCloseReturns(t *testing.T) {
+	w := newWorld(t, "").session()
+	for i := range 10 {
+		job := fmt.Sprintf("job-%d", i+1)
+		w.sh(fmt.Sprintf(`echo 'echo %s >> ran' > "$S/start"; kill -KILL %d`, job, w.pid()))
+		w.waitGone(w.exited)
+		w.start()
+		w.want(fmt.Sprintf(`cat "$J/%s/wait"; ls "$J" | wc -l; grep -cx %s ran`, job, job), fmt.Sprintf("completed\n%d\n1\n", i+1))
+	}
+}

@@ -15,6 +15,7 @@ import (
 type handle struct {
 	srv    *Server
 	inner  fs.Handle
+	ino    uint64
 	write  bool
 	stream bool
 	opener process      // who opened it; known for writers only
@@ -30,8 +31,8 @@ var (
 
 // newHandle wraps what the tree opened and returns the flags for the kernel.
 // Who only reads closes without a word to us, which spares a round trip.
-func (s *Server) newHandle(ctx context.Context, inner fs.Handle, mode fs.Mode) (*handle, uint32) {
-	h := &handle{srv: s, inner: inner, write: mode.Write}
+func (s *Server) newHandle(ctx context.Context, ino uint64, inner fs.Handle, mode fs.Mode) (*handle, uint32) {
+	h := &handle{srv: s, inner: inner, ino: ino, write: mode.Write}
 	flags := uint32(fuse.FOPEN_DIRECT_IO)
 	if streamer, ok := inner.(fs.Streamer); ok && streamer.Stream() {
 		h.stream = true
@@ -99,7 +100,12 @@ func (h *handle) Flush(ctx context.Context) syscall.Errno {
 func (h *handle) closer(ctx context.Context) fs.Closer {
 	caller, _ := fs.CallerOf(ctx)
 	p := processOf(caller.PID)
-	return fs.Closer{Opener: p.known() && p.same(h.opener), Killed: p.killed}
+	opener := p.known() && p.same(h.opener)
+	by := fs.Closer{Opener: opener, Killed: p.killed}
+	if opener && !p.killed {
+		by.Last = func() bool { return p.lastOf(h.ino) }
+	}
+	return by
 }
 
 // Release implements gofs.FileReleaser. Nobody waits for it, so nobody can

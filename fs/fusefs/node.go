@@ -217,7 +217,7 @@ func (n *node) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32,
 	if inner == nil {
 		return nil, 0, n.srv.broken("open", "there is neither a handle nor an error")
 	}
-	h, open := n.srv.newHandle(ctx, inner, mode)
+	h, open := n.srv.newHandle(ctx, n.EmbeddedInode().StableAttr().Ino, inner, mode)
 	return h, open, 0
 }
 

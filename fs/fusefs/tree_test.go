@@ -272,7 +272,7 @@ type document struct {
 	sent    []string // in order
 	drops   int      // texts of killed writers
 	open    int
-	closers []fs.Closer // of closes with a text to send
+	closers []closer // of closes with a text to send
 	full    atomic.Bool
 }
 
@@ -294,6 +294,9 @@ func (d *document) state() (sent []string, drops, open int) {
 	return slices.Clone(d.sent), d.drops, d.open
 }
 
+// closer is fs.Closer with its question answered.
+type closer struct{ opener, last, killed bool }
+
 type documentHandle struct {
 	noHandle
 	file *document
@@ -313,7 +316,7 @@ func (h *documentHandle) Flush(_ context.Context, by fs.Closer) error {
 	if len(h.text) == 0 {
 		return nil
 	}
-	h.file.closers = append(h.file.closers, by)
+	h.file.closers = append(h.file.closers, closer{by.Opener, by.Last != nil && by.Last(), by.Killed})
 	if by.Killed {
 		h.text = nil
 		h.file.drops++

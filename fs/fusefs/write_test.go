@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"scvfs/fs"
 	"scvfs/ledger/fault"
 )
 
@@ -221,11 +220,40 @@ os.write(fd, b"more")
 thread(lambda: os.close(os.dup(fd)))                # the opener's other thread
 os.close(fd)                                        # the opener
 `).want(t, "")
-	want := []fs.Closer{{Opener: true}, {}, {}, {Killed: true}, {Opener: true}, {Opener: true}}
+	want := []closer{{opener: true}, {}, {}, {killed: true}, {opener: true}, {opener: true, last: true}}
 	doc.mu.Lock()
 	defer doc.mu.Unlock()
 	if !slices.Equal(doc.closers, want) {
 		t.Errorf("closed by %+v, want %+v", doc.closers, want)
+	}
+}
+
+// The last close is told apart from those after which somebody can still
+// write.
+func TestALastCloseIsKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		last   bool // the closes before never are
+	}{
+		"plain":                {`echo x > $M/start`, true},
+		"another descriptor":   {`exec 3>$M/start; echo x >&3; exec 3>&-`, true},
+		"a group":              {`{ echo x; echo y; } > $M/start`, true},
+		"a child that goes on": {`exec 3>$M/start; sleep 1000 & exec 4>&3 3>&-; echo x >&4; exec 4>&-; kill $!`, false},
+		"a child without it":   {`sleep 1000 & echo x > $M/start; kill $!`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := &document{ino: newIno()}
+			s := mountTree(t, newFolder().add("start", doc), Options{})
+			client(t, s, "bash", "-c", c.script).want(t, "")
+			eventually(t, "the release", func() bool { _, _, open := doc.state(); return open == 0 })
+			doc.mu.Lock()
+			defer doc.mu.Unlock()
+			for i, by := range doc.closers {
+				if want := c.last && i == len(doc.closers)-1; by.last != want {
+					t.Errorf("close %d of %d was seen as last: %v", i+1, len(doc.closers), by.last)
+				}
+			}
+		})
 	}
 }
 

@@ -59,6 +59,7 @@ func TestRunOutlivesItsDaemon(t *testing.T) {
 	abandoned(t, b, b.spec("r", "sh", "-c", "echo before; while ! [ -e "+gate+" ]; do sleep 0.01; done; echo after; exit 4"))
 	p := b.adopt("r", Live)
 	eventually(t, "its pid is known", func() bool { return p.PID() != 0 })
+	eventually(t, "its agent is known to live", func() bool { return b.AgentAlive("r") })
 	if again := b.adopt("r", Live); again != p {
 		t.Error("adopted twice, it is two")
 	}
@@ -76,6 +77,9 @@ func TestRunOutlivesItsDaemon(t *testing.T) {
 	}
 	if x, ok := b.end(p); !ok || x.Code != 4 {
 		t.Errorf("it ended with %+v, %v", x, ok)
+	}
+	if b.AgentAlive("r") || b.AgentAlive("none") {
+		t.Error("an agent lives after its run")
 	}
 	if raw, _ := os.ReadFile(b.Path("r", "stdout")); string(raw) != "before\nafter\n" {
 		t.Errorf("it wrote %q", raw)

@@ -67,7 +67,7 @@ type Exit struct {
 	TimedOut   time.Duration `json:"timed_out,omitempty"`
 	Stopped    bool          `json:"stopped,omitempty"` // somebody asked the shim to stop it
 	StartError string        `json:"start_error,omitempty"`
-	Leftovers  int           `json:"leftovers,omitempty"` // descendants that had to be killed after the agent had ended
+	Leftovers  int           `json:"leftovers,omitempty"` // processes that outlived the agent and were stopped; after a stop, those that took KILL
 	Ended      time.Time     `json:"ended"`
 }
 

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -161,17 +163,34 @@ func TestAgentIgnoresAndBlocksNothing(t *testing.T) {
 	script := fmt.Sprintf(`trap '' HUP INT TSTP TTIN TTOU PIPE USR2 CHLD; exec "%s" shim "%s"`, exe, b.Path("r", ""))
 	c := exec.Command("/bin/sh", "-c", script)
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if err := startBlocked(c, unix.SIGUSR2, unix.SIGTERM, unix.SIGPIPE); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	var g givenTo
 	raw, _ := os.ReadFile(file)
-	if err := json.Unmarshal(raw, &g); err != nil || g.Ignored != 0 {
-		t.Errorf("it ignores %#x, %v", g.Ignored, err)
+	if err := json.Unmarshal(raw, &g); err != nil || g.Ignored != 0 || strings.Trim(g.Blocked, "0") != "" {
+		t.Errorf("it ignores %#x and blocks %s, %v", g.Ignored, g.Blocked, err)
 	}
 	if x, ok := b.adopt("r", Ended).Exit(); !ok || x.Code != 0 {
 		t.Errorf("it ended with %+v, %v", x, ok)
 	}
+}
+
+// startBlocked starts a command with signals blocked.
+func startBlocked(c *exec.Cmd, signals ...unix.Signal) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var set, was unix.Sigset_t
+	for _, sig := range signals {
+		set.Val[0] |= 1 << (sig - 1)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &set, &was); err != nil {
+		return err
+	}
+	return errors.Join(c.Start(), unix.PthreadSigmask(unix.SIG_SETMASK, &was, nil))
 }
 
 func TestShimIsCutOff(t *testing.T) {
