@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -108,11 +109,12 @@ func (p *fakeProcess) print(text string) error {
 // fixture is a workbench over fake processes.
 type fixture struct {
 	*Workbench
-	runs   *fakeRuns
-	ledger *ledger.Ledger
-	state  string
-	place  string
-	conf   *config.Config
+	routines int // goroutines before it was opened
+	runs     *fakeRuns
+	ledger   *ledger.Ledger
+	state    string
+	place    string
+	conf     *config.Config
 }
 
 // failer is the part of *testing.T and *rapid.T that a fixture needs.
@@ -131,6 +133,7 @@ func newFixture(t *testing.T, jobs, backlog int) *fixture {
 
 func openFixture(t failer, state, place string, jobs, backlog int) *fixture {
 	t.Helper()
+	before := runtime.NumGoroutine()
 	conf := config.Defaults()
 	conf.Limits.Jobs, conf.Limits.Backlog, conf.Limits.DiskFloor = jobs, backlog, 0
 	led, err := ledger.Open(state, ledger.Options{})
@@ -142,7 +145,7 @@ func openFixture(t failer, state, place string, jobs, backlog int) *fixture {
 		t.Fatal(err)
 	}
 	conf.Agents = map[string]agent.Entry{"mock": {Like: "claude", Command: "/bin/true"}}
-	f := &fixture{runs: &fakeRuns{Manager: manager, procs: map[string]*fakeProcess{}}, ledger: led, state: state, place: place, conf: conf}
+	f := &fixture{routines: before, runs: &fakeRuns{Manager: manager, procs: map[string]*fakeProcess{}}, ledger: led, state: state, place: place, conf: conf}
 	f.open(t)
 	return f
 }
@@ -174,6 +177,13 @@ func (f *fixture) close(t failer) {
 	}
 	if err := f.ledger.Close(); err != nil {
 		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > f.routines; {
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines are left of %d:\n%s", runtime.NumGoroutine(), f.routines, stacks[:runtime.Stack(stacks, true)])
+		}
+		runtime.Gosched() // what was closed is on its way out
 	}
 }
 

@@ -169,3 +169,41 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The page that users copy from must be true: its blocks read, and the first
+// says what the defaults are.
+func TestDocumentedExamplesAreRight(t *testing.T) {
+	page, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "```")
+	var found int
+	for _, block := range blocks {
+		text, ok := strings.CutPrefix(block, "toml\n")
+		if !ok {
+			continue
+		}
+		c, err := parse("docs/configuration.md", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found++; found == 1 && (!reflect.DeepEqual(c.Limits, Defaults().Limits) || c.Mount != Defaults().Mount || c.Policy != Defaults().Policy) {
+			t.Errorf("the first block says %+v, the defaults are %+v", c.Limits, Defaults().Limits)
+		}
+	}
+	for _, k := range Defaults().keys() {
+		name := k.name[strings.LastIndexByte(k.name, '.')+1:]
+		if !strings.Contains(string(page), "\n"+name+" = ") {
+			t.Errorf("%s is not documented", k.name)
+		}
+	}
+	for _, key := range entryKeys() {
+		if !strings.Contains(string(page), "`"+key+"`") {
+			t.Errorf("agents.NAME.%s is not documented", key)
+		}
+	}
+	if found < 2 {
+		t.Errorf("%d blocks were found", found)
+	}
+}
