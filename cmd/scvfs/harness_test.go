@@ -71,6 +71,9 @@ type world struct {
 	config                   string
 	args                     []string
 
+	// What the daemon held when it was ready.
+	files, routines int
+
 	mu     sync.Mutex
 	daemon *exec.Cmd
 	exited chan struct{}
@@ -134,6 +137,9 @@ func (w *world) tryStart() error {
 	w.mu.Unlock()
 	select {
 	case err := <-ready:
+		if err == nil {
+			w.files, w.routines = w.held()
+		}
 		return err
 	case <-time.After(patience):
 		return errors.New("no ready line")
@@ -312,7 +318,42 @@ func (w *world) endDaemon() {
 	if out, err := w.try(`for j in "$M"/active/*; do [ ! -e "$j" ] || { echo cancel > "$j/ctl" || :; cat "$j/wait" >/dev/null; }; done 2>&1`); err != nil {
 		w.t.Errorf("cancelling what is left: %v\n%s", err, out)
 	}
+	w.checkHeld()
 	w.stop()
+}
+
+// held counts the daemon's open files and its goroutines.
+func (w *world) held() (files, routines int) {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", w.pid()))
+	if err != nil {
+		w.t.Error(err)
+	}
+	out, err := w.try(`sed -n 's/^scvfs_goroutines //p' "$M/metrics"`)
+	if err == nil {
+		routines, err = strconv.Atoi(strings.TrimSpace(out))
+	}
+	if err != nil {
+		w.t.Errorf("scvfs_goroutines: %v, %s", err, out)
+	}
+	return len(entries), routines
+}
+
+// slack is what may come and go by itself: readers of /dev/fuse, and timers.
+const slack = 20
+
+// checkHeld waits until the daemon, whose jobs have all ended, holds no more
+// than it did when it was ready.
+func (w *world) checkHeld() {
+	for deadline := time.Now().Add(patience / 4); ; time.Sleep(20 * time.Millisecond) {
+		files, routines := w.held()
+		if w.t.Failed() || files <= w.files+slack/4 && routines <= w.routines+slack {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Errorf("the daemon holds %d files and %d goroutines; when it was ready it was %d and %d", files, routines, w.files, w.routines)
+			return
+		}
+	}
 }
 
 // processes returns what still runs of this world, by its directory in the
