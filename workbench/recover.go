@@ -106,7 +106,7 @@ func (t *turn) adopt() {
 		t.again()
 		return
 	}
-	if err := t.resume(); err != nil {
+	if err := t.restore(); err != nil {
 		t.settle(ending{state: ledger.Interrupted, detail: "its output cannot be read again: " + err.Error(), exit: "unknown"})
 		return
 	}
@@ -114,8 +114,8 @@ func (t *turn) adopt() {
 	t.attend(proc)
 }
 
-// resume opens the log and puts the parser where the last checkpoint left it.
-func (t *turn) resume() error {
+// restore opens the log and puts the parser where the last checkpoint left it.
+func (t *turn) restore() error {
 	if err := t.open(); err != nil {
 		return err
 	}

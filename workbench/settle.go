@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"scvfs/ledger"
@@ -53,10 +56,24 @@ func (t *turn) judge(proc run.Process) ending {
 	}
 	s.tr.Unlock()
 	end := verdict(cancel, exit, known, out)
+	t.noteUnknown(out.Unknown)
 	end.usage = out.Usage
 	end.ran = exit.StartError == ""
 	t.reply(&end, out)
 	return end
+}
+
+// noteUnknown logs how many events of its agent the parser did not know: a
+// newer version of the agent may say things that matter.
+func (t *turn) noteUnknown(kinds map[string]int) {
+	if len(kinds) == 0 || t.log == nil {
+		return
+	}
+	var counts []string
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		counts = append(counts, fmt.Sprintf("%s (%d)", kind, kinds[kind]))
+	}
+	t.log.Record(activity.Event{Kind: agent.Note, Text: "events of a kind that is not known: " + strings.Join(counts, ", ")})
 }
 
 // verdict is the rule of DESIGN 6: who asked first, then what killed it, then
