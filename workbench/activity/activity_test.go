@@ -215,7 +215,7 @@ func TestLongTextsAndBatches(t *testing.T) {
 	r.Flush()
 	kill(r)
 	os.Remove(filepath.Join(dir, LogFile))
-	r = open(t, dir, Options{})
+	open(t, dir, Options{})
 	p, err := Page(dir, 0, 200)
 	if err != nil || len(p.Events) != 102 {
 		t.Fatalf("%d events, %v", len(p.Events), err)

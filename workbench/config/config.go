@@ -88,7 +88,7 @@ type value interface {
 func (c *Config) keys() []key {
 	l := &c.Limits
 	return []key{
-		{"mount", &text{p: &c.Mount}},
+		{"mount", &text{p: &c.Mount, path: true}},
 		{"default_agent", &text{p: &c.DefaultAgent}},
 		{"policy", &text{p: &c.Policy, words: []string{"on-risk", "always", "never"}}},
 		{"limits.jobs", &count{&l.Jobs, 1, 64}},

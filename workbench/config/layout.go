@@ -33,12 +33,23 @@ func NewLayout(getenv func(string) string) (Layout, error) {
 		return Layout{}, err
 	}
 	l := Layout{State: filepath.Join(state, "scvfs"), Config: filepath.Join(conf, "scvfs", "config.toml")}
-	if dir := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+	if dir := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && own(dir) {
 		l.Runtime = filepath.Join(dir, "scvfs")
 	} else {
 		l.Runtime = filepath.Join(l.State, "run")
 	}
 	return l, nil
+}
+
+// own tells whether dir is a directory of this user: the variable can outlive
+// the login that made the directory, or come along into another user's shell.
+func own(dir string) bool {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
 }
 
 // xdg is a base directory: the variable when it is absolute, as its

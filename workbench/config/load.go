@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -67,34 +66,48 @@ func parse(path string, data []byte) (*Config, error) {
 		return nil, syntaxFault(path, err)
 	}
 	c := Defaults()
-	at := &place{path: path, data: data}
+	at := newPlace(path, data)
 	for _, k := range c.keys() {
 		parts := strings.Split(k.name, ".")
 		if !meta.IsDefined(parts...) {
 			continue
 		}
 		if err := k.value.set(lookup(tree, parts)); err != nil {
-			return nil, fault.New(fault.Invalid, "%s: %s %w, not %s", at.of(k.name), k.name, err, shown(lookup(tree, parts)))
+			return nil, fault.New(fault.Invalid, "%s: %s %w, not %s", at.of(parts...), k.name, err, shown(lookup(tree, parts)))
 		}
-		c.sources[k.name] = at.of(k.name)
+		c.sources[k.name] = at.of(parts...)
 	}
-	if err := c.agents(at, data); err != nil {
+	if err := c.unknown(at, meta.Keys(), tree); err != nil {
 		return nil, err
 	}
-	if err := c.unknown(at, tree); err != nil {
+	if err := c.agents(at, tree, data); err != nil {
 		return nil, err
 	}
+	if err := c.agree(at, meta.IsDefined("limits", "timeout")); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// agree checks what concerns more than one key. ownTimeout says that the file
+// sets limits.timeout.
+func (c *Config) agree(at *place, ownTimeout bool) error {
 	if c.Limits.Timeout > c.Limits.TimeoutMax {
-		return nil, fault.New(fault.Invalid, "%s: limits.timeout %s is above limits.timeout_max %s", path, c.Limits.Timeout, c.Limits.TimeoutMax)
+		line := at.of("limits", "timeout_max")
+		if ownTimeout {
+			line = at.of("limits", "timeout")
+		}
+		return fault.New(fault.Invalid, "%s: limits.timeout %s is above limits.timeout_max %s: lower the one or raise the other", line, c.Limits.Timeout, c.Limits.TimeoutMax)
 	}
 	table, err := c.Table()
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "%s: %w", path, err)
+		name, _, _ := strings.Cut(err.Error(), ":") // agents.NAME.KEY
+		return fault.New(fault.Invalid, "%s: %w", at.of(strings.Split(name, ".")...), err)
 	}
 	if _, err := table.Get(c.DefaultAgent); err != nil {
-		return nil, fault.New(fault.Invalid, "%s: default_agent: %w", at.of("default_agent"), err)
+		return fault.New(fault.Invalid, "%s: default_agent: %w", at.of("default_agent"), err)
 	}
-	return c, nil
+	return nil
 }
 
 func syntaxFault(path string, err error) error {
@@ -126,64 +139,75 @@ func shown(v any) string {
 }
 
 // agents decodes the sections of agents, whose keys are those of agent.Entry.
-func (c *Config) agents(at *place, data []byte) error {
+func (c *Config) agents(at *place, tree map[string]any, data []byte) error {
+	if err := checkEntries(at, tree["agents"]); err != nil {
+		return err
+	}
 	var file struct {
 		Agents map[string]agent.Entry `toml:"agents"`
 	}
-	meta, err := toml.Decode(string(data), &file)
-	if err != nil {
+	if _, err := toml.Decode(string(data), &file); err != nil {
 		return syntaxFault(at.path, err)
-	}
-	for _, k := range meta.Undecoded() {
-		if len(k) > 2 && k[0] == "agents" {
-			return fault.New(fault.Invalid, "%s: unknown key %s; an agent takes %s", at.of(k.String()), k, strings.Join(entryKeys(), " "))
-		}
 	}
 	c.Agents = file.Agents
 	for name := range c.Agents {
-		c.sources["agents."+name] = at.of("agents." + name)
+		c.sources["agents."+name] = at.of("agents", name)
 	}
 	return nil
 }
 
-// unknown refuses keys that nobody reads.
-func (c *Config) unknown(at *place, tree map[string]any) error {
+// unknown refuses keys that nobody reads; found lists the file's in its order.
+func (c *Config) unknown(at *place, found []toml.Key, tree map[string]any) error {
 	known := []string{"agents"}
 	for _, k := range c.keys() {
 		known = append(known, k.name)
 	}
-	var all []string
-	for name, v := range tree {
-		section, nested := v.(map[string]any)
-		if !nested || name == "agents" {
-			all = append(all, name)
-			continue
-		}
-		for inner := range section {
-			all = append(all, name+"."+inner)
+	if limits, there := tree["limits"]; there {
+		if _, section := limits.(map[string]any); !section {
+			return fault.New(fault.Invalid, "%s: unknown key limits; it is a section: write [limits], and its keys below it", at.of("limits"))
 		}
 	}
-	slices.Sort(all)
-	for _, name := range all {
-		if !slices.Contains(known, name) {
-			return fault.New(fault.Invalid, "%s: unknown key %s%s", at.of(name), name, nearest(name, known))
+	for _, k := range found {
+		name := k.String()
+		if k[0] == "agents" || name == "limits" || slices.Contains(known, name) {
+			continue
 		}
+		meant := nearest(name, known)
+		switch section, isSection := lookup(tree, k).(map[string]any); {
+		case meant != "":
+			meant = "; did you mean " + meant + "?"
+		case isSection && len(section) > 0:
+			continue // its first key says more
+		default:
+			meant = "; the keys are in docs/configuration.md"
+		}
+		return fault.New(fault.Invalid, "%s: unknown key %s%s", at.of(k...), agent.OneLine(name, 80), meant)
 	}
 	return nil
 }
 
-// nearest suggests the known key that was probably meant.
+// nearest returns the known key that was probably meant: one in another
+// section, or one that is spelled much alike. It returns "" when there is none.
 func nearest(name string, known []string) string {
-	best, at := "", 4
+	section, last := cutLast(name)
+	best, least := "", 2+len(last)/3
 	for _, k := range known {
-		if d := distance(name, k); d < at {
-			best, at = k, d
+		in, word := cutLast(k)
+		d := distance(strings.ToLower(last), word)
+		if in != section && d > 0 {
+			d++
+		}
+		if d < least {
+			best, least = k, d
 		}
 	}
-	if best == "" {
-		return "; the keys are in docs/configuration.md"
-	}
-	return "; did you mean " + best + "?"
+	return best
+}
+
+// cutLast splits a key into its section and its own name.
+func cutLast(name string) (section, last string) {
+	i := strings.LastIndexByte(name, '.')
+	return name[:max(i, 0)], name[i+1:]
 }
 
 // distance is how many characters must be changed, added or left out to make
@@ -206,32 +230,4 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
-}
-
-// place finds the lines of keys, which the library does not tell of keys that
-// it has decoded.
-type place struct {
-	path string
-	data []byte
-}
-
-// of returns file:line of a key, or the file where the key is written in a way
-// that this does not see, such as inside an inline table.
-func (p *place) of(name string) string {
-	section := ""
-	for i, line := range bytes.Split(p.data, []byte("\n")) {
-		text := strings.TrimSpace(string(line))
-		if rest, ok := strings.CutPrefix(text, "["); ok {
-			section, _, _ = strings.Cut(rest, "]")
-			if section = strings.TrimSpace(section); section == name {
-				return fmt.Sprintf("%s:%d", p.path, i+1)
-			}
-			continue
-		}
-		word, _, found := strings.Cut(text, "=")
-		if word = strings.TrimSpace(word); found && (word == name && section == "" || section+"."+word == name) {
-			return fmt.Sprintf("%s:%d", p.path, i+1)
-		}
-	}
-	return p.path
 }

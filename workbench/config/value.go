@@ -2,10 +2,12 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 const (
@@ -88,15 +90,19 @@ func (t *Terminal) render() string { return fmt.Sprintf(`"%dx%d"`, t.Cols, t.Row
 type text struct {
 	p     *string
 	words []string // all there are; nil: any text on one line
+	path  bool     // absolute, or in the home directory
 }
 
 func (v *text) set(from any) error {
 	s, ok := from.(string)
 	switch {
-	case !ok || s == "" || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case !ok || s == "" || strings.ContainsFunc(s, unicode.IsControl):
 		return fmt.Errorf("takes a text on one line")
 	case v.words != nil && !slices.Contains(v.words, s):
 		return fmt.Errorf("takes one of %s", strings.Join(v.words, ", "))
+	}
+	if v.path && !filepath.IsAbs(s) && s != "~" && !strings.HasPrefix(s, "~/") {
+		return fmt.Errorf("takes an absolute path, or one that begins with ~/")
 	}
 	*v.p = s
 	return nil
