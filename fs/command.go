@@ -1,9 +1,11 @@
 package fs
 
 import (
+	"bytes"
 	"strings"
 
 	"scvfs/ledger/fault"
+	"scvfs/workbench"
 )
 
 // maxLine is the length of the longest line that a command file takes.
@@ -11,9 +13,8 @@ const maxLine = 4 << 10
 
 // syntax is how one command is written.
 //
-// A command is a verb and its arguments, separated by blanks. An argument with
-// blanks in it is put in double quotes; a backslash, in quotes or not, takes
-// the next character as it is. A last argument whose name ends in … is the
+// A command is a verb and its arguments, separated by blanks and quoted as
+// workbench.Fields reads them. A last argument whose name ends in … is the
 // rest of the line, exactly as written but for blanks around it.
 type syntax struct {
 	name string
@@ -39,12 +40,12 @@ func (x syntax) arity() (least, most int, rest bool) {
 
 // nextLine cuts the first line off p. The last one needs no newline.
 func nextLine(p []byte) (line string, size int) {
-	text, _, found := strings.Cut(string(p), "\n")
+	text, _, found := bytes.Cut(p, []byte("\n"))
 	size = len(text)
 	if found {
 		size++
 	}
-	return strings.TrimSuffix(text, "\r"), size
+	return strings.TrimSuffix(string(text), "\r"), size
 }
 
 // idle tells whether a line asks for nothing: it is blank or a comment, so
@@ -144,27 +145,21 @@ func split(s string, x syntax) ([]string, error) {
 	return args, nil
 }
 
-// cutWord takes the first argument off s.
+// cutWord takes the first argument off s, which does not begin with a blank:
+// the shortest part before a blank that is a whole word.
 func cutWord(s string) (word, rest string, err error) {
-	var b strings.Builder
-	quoted := false
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\\':
-			if i++; i == len(s) {
-				return "", "", fault.New(fault.Invalid, "the line ends in a backslash; write two for one")
-			}
-			b.WriteByte(s[i])
-		case c == '"':
-			quoted = !quoted
-		case !quoted && (c == ' ' || c == '\t'):
-			return b.String(), s[i:], nil
-		default:
-			b.WriteByte(c)
+	for end := 0; ; end++ {
+		if i := strings.IndexAny(s[end:], " \t"); i >= 0 {
+			end += i
+		} else {
+			end = len(s)
+		}
+		words, err := workbench.Fields(s[:end])
+		switch {
+		case err == nil && len(words) == 1:
+			return words[0], s[end:], nil
+		case end == len(s):
+			return "", "", err
 		}
 	}
-	if quoted {
-		return "", "", fault.New(fault.Invalid, "a double quote is not closed")
-	}
-	return b.String(), "", nil
 }

@@ -18,7 +18,7 @@ var conversationTable = table[*ledger.Conversation]{
 	newest:  conversationUsed,
 	rows: []row[*ledger.Conversation]{
 		constant("agent", func(_ *Tree, c *ledger.Conversation) string { return c.Agent }),
-		constant("cwd", func(_ *Tree, c *ledger.Conversation) string { return c.CWD }),
+		line("cwd", func(_ *Tree, c *ledger.Conversation) string { return c.CWD }),
 		line("state", func(t *Tree, c *ledger.Conversation) string {
 			return stateLine(t.bench.ConversationState(c.Session, c.ID))
 		}),
@@ -127,7 +127,7 @@ func newConversationsDir(d tableDir[*ledger.Session], at site, s *ledger.Session
 			if _, err := d.get(); !ok || err != nil {
 				return nil, false
 			}
-			at := at.child(name)
+			at := at.child(name).forever()
 			at.ino = conversationIno(serial, name)
 			return tableDir[*ledger.Conversation]{site: at, table: &conversationTable, get: at.t.conversation(id, name, d.get)}, true
 		},

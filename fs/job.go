@@ -49,6 +49,7 @@ var jobTable = table[*ledger.Job]{
 		{name: "reply", typ: Regular, node: replyFile},
 		{name: "run", typ: Symlink, shown: hasRun, node: jobRun},
 		jobLink("conversation", conversationOf),
+		jobLink("worktree", worktreeOf),
 		jobLink("resumed-as", resumedAs),
 		jobLink("resumed-from", resumedFrom),
 	},
@@ -158,12 +159,13 @@ func jobIno(j *ledger.Job) uint64 { return thingIno("job", strconv.FormatUint(j.
 // jobsDir is sessions/<session>/jobs/, where rmdir dismisses.
 type jobsDir struct {
 	collection
-	id string
+	id    string
+	owner subject[*ledger.Session]
 }
 
 // newJobsDir makes the directory of a session's jobs.
 func newJobsDir(d tableDir[*ledger.Session], at site, s *ledger.Session) Node {
-	dir := jobsDir{collection: collection{site: at, perm: 0o700, mtime: d.when(sessionChanged)}, id: s.ID}
+	dir := jobsDir{collection: collection{site: at, perm: 0o700, mtime: d.when(sessionChanged)}, id: s.ID, owner: d.get}
 	dir.list = func() ([]Entry, error) {
 		if _, err := d.get(); err != nil {
 			return nil, err
@@ -184,7 +186,7 @@ func newJobsDir(d tableDir[*ledger.Session], at site, s *ledger.Session) Node {
 		if _, err := d.get(); !ok || err != nil {
 			return nil, false
 		}
-		at := at.child(name)
+		at := at.child(name).forever()
 		at.ino = jobIno(j)
 		return tableDir[*ledger.Job]{site: at, table: &jobTable, get: at.t.job(dir.id, n, j.Serial)}, true
 	}
@@ -193,15 +195,22 @@ func newJobsDir(d tableDir[*ledger.Session], at site, s *ledger.Session) Node {
 
 // Rmdir implements Remover: it dismisses a job that has ended.
 func (d jobsDir) Rmdir(ctx context.Context, name string) error {
-	n, ok := workbench.ParseJobName(name)
-	if !ok {
-		return d.missing(name)
-	}
-	err := d.t.bench.Dismiss(d.id, n)
+	err := d.dismiss(name)
 	if err != nil {
 		d.t.record(ctx, d.child(name).path, err)
 	}
 	return err
+}
+
+func (d jobsDir) dismiss(name string) error {
+	if _, err := d.owner(); err != nil {
+		return err
+	}
+	n, ok := workbench.ParseJobName(name)
+	if !ok {
+		return d.missing(name)
+	}
+	return d.t.bench.Dismiss(d.id, n)
 }
 
 // activeDir is active/: links to every job that has not ended.
@@ -242,7 +251,7 @@ func activeLink(dir site, name string) (Node, bool) {
 		return nil, false
 	}
 	at := dir.child(name)
-	at.ino, at.lasting = activeIno(dir, j), false
+	at.ino = activeIno(dir, j)
 	get := dir.t.job(j.Session, n, j.Serial)
 	return link{site: at, target: "../sessions/" + j.Session + "/jobs/" + name[dot+1:], mtime: func() (time.Time, error) {
 		j, err := get()

@@ -1,33 +1,32 @@
 package fs
 
-import (
-	"strings"
-)
+import "strings"
 
 // readmeText is /README, one screen; @ stands for the mount point.
 const readmeText = `Coding agents as files: ls and cat show jobs, echo controls them. Paste:
 
   cd @
-  echo "shop \"$OLDPWD\"" > sessions/new   a session named shop, in that directory
-  echo 'make test' > sessions/shop/start   a job; cat sessions/shop/start says which
-  echo codex > sessions/shop/agent         who gets the next prompts (cat agents/*/offered)
+  echo "shop \"$OLDPWD\"" > sessions/new   a session named shop, in that place
+  echo 'make test' > sessions/shop/start   a job; cat start says which one
+  echo codex > sessions/shop/agent         gets the next prompts (see agents/)
 
   ls -l active                             the jobs that have not ended
-  cat sessions/shop/jobs/job-1/wait        waits for its end, then says how it went
+  cat sessions/shop/jobs/job-1/wait        waits, then says how it ended
   cat sessions/shop/jobs/job-1/result      the reply, or the error
-  tail -f sessions/shop/jobs/job-1/log     what it does; also: state, diff, usage
+  tail -f sessions/shop/jobs/job-1/log     what it does; see state, diff, usage
   echo cancel > sessions/shop/jobs/job-1/ctl
+  echo 'and now?' > sessions/shop/jobs/job-1/reply
   rmdir sessions/shop/jobs/job-1           forgets a job that has ended
   rmdir sessions/shop                      closes the session
 
   tail errors                              why a write was refused
-  cat events                               every change from now on, as JSON lines
-  cat snapshot; cat metrics; cat config    everything, numbers, settings
+  cat events                               all changes from now on, as JSON
+  cat snapshot metrics config              everything, numbers, settings
 
-A prompt is sent when its file is closed. "cat" of a ctl file lists its commands
-and says how the last one went. To choose an agent or an option for one job:
+A prompt is sent when its file is closed. A ctl file shows its commands and how
+the last one went. To choose the agent or an option for one job:
 
-  printf '#!scv agent=codex effort=high\nfix the bug\n' > sessions/shop/start
+  printf '#!scv agent=codex effort=high\nfix it\n' > sessions/shop/start
 `
 
 // readme returns /README for a tree that is mounted at dir.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"scvfs/workbench"
@@ -23,9 +22,9 @@ var rootTable = table[none]{
 			verb[none]{syntax{"maintain", "", "settle what stopped processes left, forget what is older than limits.keep"}, maintain},
 			verb[none]{syntax{"shutdown", "", "stop the daemon; agents go on and the next daemon adopts them"}, shutdown},
 		),
-		dated("snapshot", allOfThem, (*Tree).lastChange, (*Tree).drawSnapshot),
-		dated("metrics", allOfThem, now, (*Tree).drawMetrics),
-		text("config", func(t *Tree, _ none) ([]byte, error) { return t.bench.ConfigText(), nil }),
+		dated("snapshot", allOfThem, (*Tree).lastChange, (*Tree).snapshotText),
+		dated("metrics", allOfThem, (*Tree).measured, (*Tree).metricsText),
+		fixedText("config", (*Tree).configText),
 		dated("errors", noSession, lastRefusal, func(t *Tree, _ none) ([]byte, error) { return t.refusals.text(), nil }),
 		stream("events", func(d tableDir[none]) (source, error) {
 			return &changeSource{feed: d.t.subscribe(), words: everyChange}, nil
@@ -34,6 +33,7 @@ var rootTable = table[none]{
 		subdir("active", activeDir),
 		subdir("sessions", newSessionsDir),
 		subdir("runs", runsDir),
+		subdir("worktrees", worktreesDir),
 	},
 }
 
@@ -64,41 +64,48 @@ func dated(name string, shows scope, mtime func(*Tree) time.Time, draw func(*Tre
 	}}
 }
 
-func now(t *Tree) time.Time { return t.opt.Clock() }
-
 func lastRefusal(t *Tree) time.Time { return latest(t.bench.Started(), t.refusals.changed()) }
 
-// snapshotCache keeps the drawn snapshot until something changes.
-type snapshotCache struct {
-	mu   sync.Mutex
-	seq  uint64
-	text []byte
-}
-
-// drawSnapshot draws /snapshot. Its lock is held while the workbench is asked,
-// so that many readers make it draw once.
-func (t *Tree) drawSnapshot(none) ([]byte, error) {
-	c := &t.snapshot
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// snapshotText is /snapshot. It is drawn again after each change.
+func (t *Tree) snapshotText(none) ([]byte, error) {
 	_, seq := t.bench.LastChange()
-	if c.text != nil && c.seq == seq {
-		return c.text, nil
-	}
-	b, err := jsonText(t.bench.Snapshot(), "  ")
-	if err != nil {
-		return nil, err
-	}
-	c.seq, c.text = seq, b
-	return b, nil
+	text, _, err := t.snapshot.get(seq, 0, nil, func() ([]byte, error) { return jsonText(t.bench.Snapshot(), "  ") })
+	return text, err
 }
 
-// drawMetrics draws /metrics in Prometheus' text format.
-func (t *Tree) drawMetrics(none) ([]byte, error) {
+// metricsAge is how old the numbers in /metrics may be that change without a
+// change of the workbench. Asking for them stops the world.
+const metricsAge = time.Second
+
+// metricsText is /metrics.
+func (t *Tree) metricsText(none) ([]byte, error) {
+	text, _, err := t.measure()
+	return text, err
+}
+
+// measured is when the numbers in /metrics were taken.
+func (t *Tree) measured() time.Time {
+	_, at, _ := t.measure() // drawing it cannot fail
+	return at
+}
+
+func (t *Tree) measure() ([]byte, time.Time, error) {
+	_, seq := t.bench.LastChange()
+	return t.metrics.get(seq, metricsAge, t.opt.Clock, func() ([]byte, error) { return drawMetrics(t.bench.Metrics()), nil })
+}
+
+// configText is /config, which the daemon reads once.
+func (t *Tree) configText(none) ([]byte, error) {
+	text, _, err := t.config.get(0, 0, nil, func() ([]byte, error) { return t.bench.ConfigText(), nil })
+	return text, err
+}
+
+// drawMetrics draws metrics in Prometheus' text format.
+func drawMetrics(metrics []workbench.Metric) []byte {
 	var b bytes.Buffer
 	help := strings.NewReplacer(`\`, `\\`, "\n", `\n`)
 	previous := ""
-	for _, m := range t.bench.Metrics() {
+	for _, m := range metrics {
 		if m.Name != previous {
 			previous = m.Name
 			b.WriteString("# HELP " + m.Name + " " + help.Replace(m.Help) + "\n")
@@ -110,7 +117,7 @@ func (t *Tree) drawMetrics(none) ([]byte, error) {
 		}
 		b.WriteString(" " + strconv.FormatFloat(m.Value, 'g', -1, 64) + "\n")
 	}
-	return b.Bytes(), nil
+	return b.Bytes()
 }
 
 // agentTable is agents/<agent>/.
@@ -118,25 +125,24 @@ var agentTable = table[workbench.AgentInfo]{
 	made:    func(t *Tree, _ workbench.AgentInfo) time.Time { return t.bench.Started() },
 	changed: func(t *Tree, _ workbench.AgentInfo) time.Time { return t.bench.Started() },
 	newest:  func(t *Tree, _ workbench.AgentInfo) time.Time { return t.bench.Started() },
+	fixed:   true,
 	rows: []row[workbench.AgentInfo]{
-		agentLine("offered", func(a workbench.AgentInfo) string { return a.Offered }),
-		agentLine("command", func(a workbench.AgentInfo) string { return a.Command }),
-		agentLine("transport", func(a workbench.AgentInfo) string { return a.Transport }),
-		text("models", func(_ *Tree, a workbench.AgentInfo) ([]byte, error) { return block(a.Models), nil }),
-		agentLine("resume", func(a workbench.AgentInfo) string { return a.Resume }),
-		agentLine("takeover", func(a workbench.AgentInfo) string { return a.Takeover }),
-		agentLine("signin", func(a workbench.AgentInfo) string { return a.Signin }),
+		// These two change when a program is installed; the others are the
+		// agent's entry in the table, which is read once.
+		line("offered", func(_ *Tree, a workbench.AgentInfo) string { return a.Offered }),
+		line("command", func(_ *Tree, a workbench.AgentInfo) string { return a.Command }),
+		constant("transport", func(_ *Tree, a workbench.AgentInfo) string { return a.Transport }),
+		fixedText("models", func(_ *Tree, a workbench.AgentInfo) ([]byte, error) { return block(a.Models), nil }),
+		constant("resume", func(_ *Tree, a workbench.AgentInfo) string { return a.Resume }),
+		constant("takeover", func(_ *Tree, a workbench.AgentInfo) string { return a.Takeover }),
+		constant("signin", func(_ *Tree, a workbench.AgentInfo) string { return a.Signin }),
 	},
-}
-
-func agentLine(name string, say func(workbench.AgentInfo) string) row[workbench.AgentInfo] {
-	return line(name, func(_ *Tree, a workbench.AgentInfo) string { return say(a) })
 }
 
 // agentsDir is agents/.
 func agentsDir(d tableDir[none], at site, _ none) Node {
 	return collection{
-		site: at, perm: 0o500, mtime: always(d.t.bench.Started),
+		site: at, perm: 0o500, fixed: true, mtime: always(d.t.bench.Started),
 		list: func() ([]Entry, error) {
 			var entries []Entry
 			for _, a := range at.t.bench.Agents() {
@@ -154,7 +160,7 @@ func agentsDir(d tableDir[none], at site, _ none) Node {
 				return workbench.AgentInfo{}, at.missing(name)
 			}
 			_, err := get()
-			return tableDir[workbench.AgentInfo]{site: at.child(name), table: &agentTable, get: get}, err == nil
+			return tableDir[workbench.AgentInfo]{site: at.child(name).forever(), table: &agentTable, get: get}, err == nil
 		},
 	}
 }

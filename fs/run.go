@@ -22,9 +22,11 @@ var runTable = table[*ledger.Run]{
 		constant("agent", func(_ *Tree, r *ledger.Run) string { return r.Agent }),
 		constant("session", func(_ *Tree, r *ledger.Run) string { return r.Session }),
 		line("job", runJob),
+		constant("conversation", func(_ *Tree, r *ledger.Run) string { return r.Conversation }),
+		line("turn", func(_ *Tree, r *ledger.Run) string { return strconv.Itoa(r.Turn) }),
 		text("jobs", func(_ *Tree, r *ledger.Run) ([]byte, error) { return runJobs(r), nil }),
 		line("pid", runPID),
-		constant("cwd", func(_ *Tree, r *ledger.Run) string { return r.CWD }),
+		line("cwd", func(_ *Tree, r *ledger.Run) string { return r.CWD }),
 		constant("started", func(_ *Tree, r *ledger.Run) string { return moment(r.Created) }),
 		line("ended", func(_ *Tree, r *ledger.Run) string { return moment(r.Ended) }),
 		disk("stderr", diskFile{append: true}, ownFile("stderr")),
@@ -85,7 +87,7 @@ func runsDir(_ tableDir[none], at site, _ none) Node {
 				return nil, false
 			}
 			dir := at.child(name)
-			dir.ino, dir.lasting = runIno(r), false
+			dir.ino = runIno(r)
 			return tableDir[*ledger.Run]{site: dir, table: &runTable, get: at.t.run(name, r.Created)}, true
 		},
 	}

@@ -2,7 +2,6 @@ package fs
 
 import (
 	"context"
-	"path"
 	"strconv"
 	"time"
 
@@ -148,7 +147,7 @@ func newSessionsDir(_ tableDir[none], at site, _ none) Node {
 	}
 	d.find = func(name string) (Node, bool) {
 		if name == newName {
-			return newSessionFile(at.child(name)), true
+			return newSessionFile(at.child(name).forever()), true
 		}
 		s, ok := at.t.bench.Session(name)
 		if !ok {
@@ -162,7 +161,7 @@ func newSessionsDir(_ tableDir[none], at site, _ none) Node {
 // session is the directory of one session.
 func (d sessionsDir) session(s *ledger.Session) Node {
 	at := d.child(s.ID)
-	at.ino, at.scope, at.lasting = sessionIno(s), scope(s.ID), false
+	at.ino, at.scope = sessionIno(s), scope(s.ID)
 	return tableDir[*ledger.Session]{site: at, table: &sessionTable, get: d.t.session(s.ID, s.Serial)}
 }
 
@@ -171,7 +170,7 @@ func (d sessionsDir) session(s *ledger.Session) Node {
 func (d sessionsDir) Mkdir(ctx context.Context, name string) (Node, error) {
 	s, err := d.t.makeSession(name)
 	if err != nil {
-		d.t.record(ctx, path.Join(d.path, name), err)
+		d.t.record(ctx, d.child(name).path, err)
 		return nil, err
 	}
 	return d.session(s), nil
@@ -191,7 +190,7 @@ func (t *Tree) makeSession(name string) (*ledger.Session, error) {
 func (d sessionsDir) Rmdir(ctx context.Context, name string) error {
 	err := d.closeByName(name)
 	if err != nil {
-		d.t.record(ctx, path.Join(d.path, name), err)
+		d.t.record(ctx, d.child(name).path, err)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"scvfs/ledger"
 	"scvfs/workbench"
+	"scvfs/workbench/worktree"
 )
 
 // Bench is what the tree uses of a workbench. Records that it returns are
@@ -50,6 +51,12 @@ type Bench interface {
 	CheckResume(host, session string, n uint64, prompt []byte) error
 	Resume(ctx context.Context, host, session string, n uint64) (string, error)
 	ResumeWith(ctx context.Context, host, session string, n uint64, prompt []byte) (string, error)
+
+	Worktrees() []worktree.Worktree
+	Worktree(name string) (worktree.Worktree, bool)
+	WorktreeUsers(name string) []string
+	WorktreeDirty(name string) string
+	RemoveWorktree(ctx context.Context, name string) error
 
 	Cancel(session string, n uint64) error
 	Dismiss(session string, n uint64) error
@@ -100,7 +107,9 @@ type Tree struct {
 	closings  closings
 	outcomes  outcomes
 	refusals  refusals
-	snapshot  snapshotCache
+	snapshot  kept
+	metrics   kept
+	config    kept
 }
 
 // feed is the part of a subscription that streams use.

@@ -7,30 +7,19 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"scvfs/ledger"
 	"scvfs/ledger/fault"
+	"scvfs/workbench/agent"
 )
 
-// unsafe tells whether showing r could move a terminal's cursor or hide what
-// follows.
-func unsafe(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
-}
+// blanks turns the white space that agent.Printable leaves into blanks.
+var blanks = strings.NewReplacer("\n", " ", "\t", " ")
 
-// cleanLine makes one line of s that is safe to show: white space becomes a
-// blank, and what is unsafe or no text becomes U+FFFD.
+// cleanLine makes one line of s that is safe to show. Unlike agent.OneLine it
+// keeps runs of blanks, which a path may hold.
 func cleanLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case unsafe(r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, strings.TrimRight(s, "\r\n"))
+	return blanks.Replace(agent.Printable(strings.TrimRight(s, "\r\n")))
 }
 
 // oneLine is the content of a file of one line: clean, and empty only when s
@@ -44,14 +33,10 @@ func oneLine(s string) []byte {
 
 // block is the content of a file of several lines, each of them clean.
 func block(s string) []byte {
-	if s = strings.TrimRight(s, "\r\n"); s == "" {
+	if s = strings.TrimRight(agent.Printable(s), "\n"); s == "" {
 		return nil
 	}
-	var b []byte
-	for l := range strings.Lines(s) {
-		b = append(append(b, cleanLine(l)...), '\n')
-	}
-	return b
+	return append([]byte(s), '\n')
 }
 
 // shown is how a name that somebody gave appears in a sentence or a line of
@@ -61,7 +46,7 @@ func shown(name string) string {
 	if len(name) > most {
 		name = strings.ToValidUTF8(name[:most], "") + "…"
 	}
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r == ' ' || r == '"' || unsafe(r) || r == unicode.ReplacementChar }) {
+	if name == "" || strings.ContainsAny(name, " \"\t\n\ufffd") || agent.Printable(name) != name {
 		return strconv.Quote(name)
 	}
 	return name
@@ -102,7 +87,7 @@ func jsonText(v any, indent string) ([]byte, error) {
 
 // escaped tells whether r, which is part of a JSON text, stands in a string
 // and is not to be seen as it is.
-func escaped(r rune) bool { return r >= 0x7f && unsafe(r) }
+func escaped(r rune) bool { return r >= 0x7f && agent.Printable(string(r)) == "" }
 
 // stateLine is a state and our words for it, as one line.
 func stateLine(state ledger.AgentState, detail string) string {

@@ -131,11 +131,18 @@ func (w *Workbench) planFollowUp(s *session, p *plan) error {
 	if !p.agent.Resumes() {
 		return fault.New(fault.Unsupported, "%s cannot continue a conversation: start a new one", rec.Agent)
 	}
-	if p.cwd, err = resolveDir(rec.CWD, w.opt.Mount); err != nil {
+	p.worktree = rec.Worktree
+	if err = w.verifyWorktree(p.worktree); err == nil {
+		p.cwd, err = resolveDir(rec.CWD, w.opt.Mount)
+	}
+	if err != nil {
 		return fault.In("conversation "+rec.ID, "", err)
 	}
+	if call.Worktree {
+		return fault.New(fault.Invalid, "conversation %s goes on in %s, where it began: leave worktree away", rec.ID, p.cwd)
+	}
 	if call.CWD != "" {
-		dir, err := w.workDir(p.workspace, call.CWD)
+		dir, _, err := w.workDir(p.workspace, call.CWD)
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"scvfs/workbench/agent"
 	"scvfs/workbench/config"
 	"scvfs/workbench/run"
+	"scvfs/workbench/worktree"
 )
 
 // fakeRuns has real run directories, and processes that do what a test says.
@@ -158,7 +159,7 @@ func (f *fixture) open(t failer) {
 		t.Fatal(err)
 	}
 	w, err := New(Options{
-		State: f.state, Ledger: f.ledger, Runs: f.runs, Agents: table, Config: f.conf,
+		State: f.state, Ledger: f.ledger, Runs: f.runs, Worktrees: worktree.New(f.state + "/worktrees"), Agents: table, Config: f.conf,
 		Log: slog.New(slog.DiscardHandler), Version: "test",
 	})
 	if err != nil {

@@ -123,8 +123,16 @@ func (t *turn) restore() error {
 	if point.Offset == 0 {
 		return nil
 	}
+	if err := t.parser.Restore(point.Parser); err != nil {
+		if point.Offset > int64(t.w.limits.RawBytes) {
+			return err // the output's head was given back to the disk
+		}
+		t.parser = t.agent.NewParser() // a newer version of ours: read all of it again
+		t.log.Restart()
+		return nil
+	}
 	t.read, t.saved = point.Offset, point.Offset
-	return t.parser.Restore(point.Parser)
+	return nil
 }
 
 // again starts the job afresh when no shim ever took its run: nothing was
@@ -150,6 +158,7 @@ func (t *turn) again() {
 		w.log.Error("a job that never ran cannot start; the next daemon tries again", "job", t.j.address(), "err", err)
 		return
 	}
+	t.dropWorktree()
 	if err := w.opt.Runs.Remove(t.rec.ID); err != nil {
 		w.log.Warn("files of a void run stay behind", "run", t.rec.ID, "err", err)
 	}

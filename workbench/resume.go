@@ -95,7 +95,7 @@ func (w *Workbench) planResume(host string, j *job, prompt []byte) (*plan, error
 	case rec.Run != "" && w.opt.Runs.AgentAlive(rec.Run):
 		return nil, fault.New(fault.Busy, "refused: a process of %s's run %s still lives; end it first", j.address(), rec.Run)
 	}
-	cwd, err := resolveDir(rec.CWD, w.opt.Mount)
+	cwd, err := w.resumeDir(rec)
 	if err != nil {
 		return nil, fault.In("refused: "+j.address()+" cannot go on where it ran", "", err)
 	}
@@ -103,7 +103,7 @@ func (w *Workbench) planResume(host string, j *job, prompt []byte) (*plan, error
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{agent: a, workspace: workspace, cwd: cwd, timeout: rec.Timeout, resumes: j}
+	p := &plan{agent: a, workspace: workspace, cwd: cwd, worktree: rec.Worktree, timeout: rec.Timeout, resumes: j}
 	if err := w.planThread(p, host, j, prompt); err != nil {
 		return nil, err
 	}
@@ -136,9 +136,10 @@ func (w *Workbench) planThread(p *plan, host string, j *job, prompt []byte) erro
 	rec := j.record()
 	p.draft.Call = rec.Call
 	p.draft.Call.Agent, p.draft.Call.Session, p.draft.Call.CWD, p.draft.Call.OnBusy = rec.Agent, "", "", ""
+	p.draft.Call.Worktree = false // it goes on in the one that it has
 	c := j.s.conversation(rec.Conversation)
-	if rec.Run == "" && c != nil && !w.resumedBefore(j) {
-		return fault.New(fault.Busy, "refused: %s waited for a job of conversation %s that was cut off; resume that first", j.address(), rec.Conversation)
+	if rec.Run == "" && (c == nil || host != rec.Session || !w.resumedBefore(j)) {
+		return w.planApart(p, j, prompt)
 	}
 	p.vendor = w.vendorOf(j, c)
 	if host == rec.Session && c != nil {
@@ -162,6 +163,34 @@ func (w *Workbench) planThread(p *plan, host string, j *job, prompt []byte) erro
 		return w.recordedPrompt(p, rec, []byte(againNote), nil)
 	}
 	return nil
+}
+
+// planApart lets a queued follow-up, whose conversation cannot go on with it,
+// start in a new worktree of the checkout that it was meant for.
+func (w *Workbench) planApart(p *plan, j *job, prompt []byte) error {
+	rec := j.record()
+	if wt, ok := w.Worktree(rec.Worktree); ok {
+		p.cwd = wt.Origin
+	}
+	if err := checkRepository(w.ctx, p.cwd); err != nil {
+		return fault.New(fault.Busy, "refused: %s waited for a job of conversation %s that was cut off; resume that first (%s is no git repository, in which it could start apart)",
+			j.address(), rec.Conversation, p.cwd)
+	}
+	p.worktree, p.draft.Call.Worktree = "", true
+	if prompt != nil {
+		p.draft.Prompt = prompt
+		return nil
+	}
+	return w.recordedPrompt(p, rec, nil, nil)
+}
+
+// resumeDir is the directory that a job ran in, which must still be what it
+// was: never another one in its place.
+func (w *Workbench) resumeDir(rec *ledger.Job) (string, error) {
+	if err := w.verifyWorktree(rec.Worktree); err != nil {
+		return "", err
+	}
+	return resolveDir(rec.CWD, w.opt.Mount)
 }
 
 // recordedPrompt starts over from the prompt that the job had.

@@ -11,6 +11,7 @@ import (
 	"scvfs/ledger/fault"
 	"scvfs/workbench/agent"
 	"scvfs/workbench/run"
+	"scvfs/workbench/worktree"
 )
 
 // plan is a draft that passed every check, with what the checks found.
@@ -22,6 +23,7 @@ type plan struct {
 	timeout   time.Duration
 	resumes   *job   // the job that this one continues; nil for none
 	vendor    string // the agent's own session id that a new conversation begins with
+	worktree  string // the worktree that it works in already
 }
 
 // PrecheckDraft looks at the part of a document that has come so far and
@@ -102,8 +104,14 @@ func (w *Workbench) planFresh(s *session, p *plan) (err error) {
 	if p.agent, err = w.offered(name); err != nil {
 		return err
 	}
-	p.cwd, err = w.workDir(p.workspace, p.draft.Call.CWD)
-	return err
+	if p.cwd, p.worktree, err = w.workDir(p.workspace, p.draft.Call.CWD); err != nil {
+		return err
+	}
+	if p.draft.Call.Worktree {
+		p.worktree = "" // a new one, of the same repository
+		return checkRepository(w.ctx, p.cwd)
+	}
+	return nil
 }
 
 // supported refuses the parts of a call that this version cannot carry out,
@@ -113,7 +121,7 @@ func (w *Workbench) supported(c ledger.Call) error {
 		key  string
 		used bool
 	}{
-		{"worktree", c.Worktree}, {"review", len(c.Review) > 0},
+		{"review", len(c.Review) > 0},
 	} {
 		if part.used {
 			return fault.New(fault.Unsupported, "key %q of the agent call is not supported by this version", part.key)
@@ -140,26 +148,29 @@ func (w *Workbench) timeLimit(seconds int64) (time.Duration, error) {
 	return limit, nil
 }
 
-// workDir returns the directory a job runs in: the workspace, or cwd in it.
-func (w *Workbench) workDir(workspace, cwd string) (string, error) {
+// workDir returns the directory a job runs in: the workspace, or cwd in it or
+// in one of its worktrees, whose name it returns too.
+func (w *Workbench) workDir(workspace, cwd string) (dir, tree string, err error) {
 	top, err := resolveDir(workspace, w.opt.Mount)
 	if err != nil {
-		return "", fault.In("workspace", "", err)
+		return "", "", fault.In("workspace", "", err)
 	}
 	if cwd == "" {
-		return top, nil
+		return top, "", nil
 	}
 	if !filepath.IsAbs(cwd) {
 		cwd = filepath.Join(top, cwd)
 	}
-	dir, err := resolveDir(cwd, w.opt.Mount)
-	switch {
-	case err != nil:
-		return "", fault.In("cwd", "", err)
-	case !under(dir, top):
-		return "", fault.New(fault.Invalid, "cwd %s lies outside the workspace %s", dir, top)
+	if dir, err = resolveDir(cwd, w.opt.Mount); err != nil {
+		return "", "", fault.In("cwd", "", err)
 	}
-	return dir, nil
+	if tree, ok := w.inWorktree(dir, top); ok {
+		return dir, tree, w.verifyWorktree(tree)
+	}
+	if !under(dir, top) {
+		return "", "", fault.New(fault.Invalid, "cwd %s lies outside the workspace %s and its worktrees", dir, top)
+	}
+	return dir, "", nil
 }
 
 // diskFloor refuses to start anything on a disk that is nearly full.
@@ -186,7 +197,7 @@ func (w *Workbench) Start(_ context.Context, session string, d Draft) (string, e
 // submit makes a job of a plan: it is durable, and runs or waits, when submit
 // returns.
 func (w *Workbench) submit(session string, p *plan) (string, error) {
-	base := gitHead(w.ctx, p.cwd)
+	base := worktree.Head(w.ctx, p.cwd)
 	s := w.session(session)
 	if s == nil {
 		return "", fault.New(fault.NotFound, "there is no session %q", session)
@@ -225,7 +236,7 @@ func newRecord(sess *ledger.Session, p *plan, state ledger.AgentState, base stri
 	rec := &ledger.Job{
 		Session: sess.ID, Number: sess.NextJob, Agent: p.agent.Name, Task: taskLine(p.draft.Prompt), Call: p.draft.Call,
 		Workspace: p.workspace, CWD: p.cwd, Timeout: p.timeout, StartedBy: ledger.ByOwner, State: state, Base: base,
-		Conversation: p.draft.Call.Session, Vendor: p.vendor, Created: sess.Updated, Updated: sess.Updated,
+		Conversation: p.draft.Call.Session, Vendor: p.vendor, Worktree: p.worktree, Created: sess.Updated, Updated: sess.Updated,
 	}
 	if p.resumes != nil {
 		rec.ResumedFrom = p.resumes.address()

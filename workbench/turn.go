@@ -36,8 +36,9 @@ type turn struct {
 	conv   *conversation // whose turn this is; nil when its record is gone
 	parser agent.Parser
 	log    *activity.Recorder
-	read   int64 // offset up to which stdout has been parsed
-	saved  int64 // offset of the last checkpoint
+	read   int64    // offset up to which stdout has been parsed
+	saved  int64    // offset of the last checkpoint
+	notes  []string // for the log, once it is open
 
 	// Guarded by j.s.tr.
 	proc     run.Process
@@ -90,6 +91,9 @@ func (t *turn) guard() {
 
 // launch makes the run's directory and starts its shim.
 func (t *turn) launch() (run.Process, error) {
+	if err := t.makeWorktree(); err != nil {
+		return nil, err
+	}
 	job := t.j.record()
 	file := t.w.JobFile(job, "prompt")
 	prompt, err := os.Open(file)
@@ -119,6 +123,9 @@ func (t *turn) launch() (run.Process, error) {
 		activity.Event{Kind: agent.RunStarted, Text: t.agent.Name + " in " + job.CWD},
 		activity.Event{Kind: agent.TurnStarted, Text: job.Task, Turn: t.rec.Turn, Job: JobName(job.Number), By: string(job.StartedBy)},
 	)
+	for _, note := range t.notes {
+		t.log.Record(activity.Event{Kind: agent.Note, Text: note})
+	}
 	return t.w.opt.Runs.Start(t.rec.ID)
 }
 

@@ -46,19 +46,22 @@ import (
 	"scvfs/workbench/agent"
 	"scvfs/workbench/config"
 	"scvfs/workbench/run"
+	"scvfs/workbench/worktree"
 )
 
 // Options is what a workbench stands on.
 type Options struct {
-	State   string // directory of the state; jobs/ below it is the workbench's
-	Mount   string // resolved mount point, which no job may work in; may be empty
-	Ledger  *ledger.Ledger
-	Runs    Runs
-	Agents  *agent.Table
-	Config  *config.Config
-	Log     *slog.Logger
-	Umask   *int // of agents; nil: the daemon's
-	Version string
+	State  string // directory of the state; jobs/ below it is the workbench's
+	Mount  string // resolved mount point, which no job may work in; may be empty
+	Ledger *ledger.Ledger
+	Runs   Runs
+	// Worktrees keeps the worktrees of jobs that ask for one.
+	Worktrees *worktree.Manager
+	Agents    *agent.Table
+	Config    *config.Config
+	Log       *slog.Logger
+	Umask     *int // of agents; nil: the daemon's
+	Version   string
 }
 
 // Runs is what the workbench needs of package run.
@@ -101,6 +104,7 @@ type Workbench struct {
 	bad      int                    // ledger records that could not be read
 	ended    map[ledger.AgentState]uint64
 	lastTime time.Time // of the last change
+	dirty    map[string]dirtyWord
 }
 
 // session is a session with its jobs.
@@ -131,7 +135,7 @@ func New(opt Options) (*Workbench, error) {
 		opt:  opt, log: opt.Log, limits: opt.Config.Limits, changes: newChanges(), started: time.Now(), lastTime: time.Now(),
 		ctx: ctx, cancel: cancel,
 		sessions: map[string]*session{}, making: map[string]*session{}, runs: map[string]*ledger.Run{}, live: map[string]run.Process{},
-		ended: map[ledger.AgentState]uint64{},
+		ended: map[ledger.AgentState]uint64{}, dirty: map[string]dirtyWord{},
 	}
 	if err := w.load(); err != nil {
 		cancel()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"scvfs/workbench"
 	"scvfs/workbench/config"
 	"scvfs/workbench/run"
+	"scvfs/workbench/worktree"
 )
 
 // serveFlags are the flags of scvfs serve.
@@ -110,8 +112,12 @@ func (d *instance) open(flags serveFlags) error {
 	if err != nil {
 		return err
 	}
+	worktrees := worktree.New(filepath.Join(layout.State, "worktrees"))
+	if err := worktrees.Recover(context.Background()); err != nil {
+		d.log.Warn("worktrees that are half made or half removed stay behind", "err", err)
+	}
 	d.bench, err = workbench.New(workbench.Options{
-		State: layout.State, Mount: d.mount, Ledger: d.ledger, Runs: d.runs, Agents: table, Config: conf,
+		State: layout.State, Mount: d.mount, Ledger: d.ledger, Runs: d.runs, Worktrees: worktrees, Agents: table, Config: conf,
 		Log: d.log, Umask: &d.umask, Version: versionLine(),
 	})
 	if err != nil {
