@@ -206,8 +206,14 @@ func describe(s Style) (fg, bg, attrs string) {
 		on     bool
 		letter string
 	}{
-		{s.Has(Bold), "b"}, {s.Has(Dim), "d"}, {s.Has(Hidden), "h"}, {s.Has(Italic), "i"}, {s.Has(Blink), "k"},
-		{s.Has(Inverse), "r"}, {s.Has(Strike), "s"}, {s.Underline != NoUnderline, "u"},
+		{s.Has(Bold), "b"},
+		{s.Has(Dim), "d"},
+		{s.Has(Hidden), "h"},
+		{s.Has(Italic), "i"},
+		{s.Has(Blink), "k"},
+		{s.Has(Inverse), "r"},
+		{s.Has(Strike), "s"},
+		{s.Underline != NoUnderline, "u"},
 	} {
 		if a.on {
 			attrs += a.letter

@@ -34,6 +34,17 @@ func newDisplay(cols, rows int, p *pool, work *int) *display {
 	return d
 }
 
+// reset makes d as newDisplay does, without its cost.
+func (d *display) reset() {
+	for y := range d.rows {
+		d.erase(y, 0, d.cols, 0)
+	}
+	d.x, d.y, d.top, d.bottom = 0, 0, 0, d.rows-1
+	d.saved, d.kitty = savedCursor{}, nil
+	clear(d.tabs)
+	d.defaultTabs(0)
+}
+
 func (d *display) defaultTabs(from int) {
 	for x := (from + tabWidth - 1) / tabWidth * tabWidth; x < len(d.tabs); x += tabWidth {
 		d.tabs[x] = true

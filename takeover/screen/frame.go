@@ -44,9 +44,8 @@ func (c *cell) text(b *strings.Builder) {
 	}
 }
 
-// render reads a row of a display.
-func (t *terminal) render(d *display, y int) []cell {
-	cells := make([]cell, d.cols)
+// render reads row y of a display into cells, which must be as long as a row.
+func (t *terminal) render(d *display, y int, cells []cell) {
 	for x := range cells {
 		r, id := d.cells.cell(x, y)
 		c := &cells[x]
@@ -73,7 +72,13 @@ func (t *terminal) render(d *display, y int) []cell {
 			cells[x] = cell{r: blank, width: 1, style: cells[x].style}
 		}
 	}
-	return cells
+}
+
+// row is render into a buffer that the next call uses again.
+func (t *terminal) row(d *display, y int) []cell {
+	t.scratch = slices.Grow(t.scratch[:0], d.cols)[:d.cols]
+	t.render(d, y, t.scratch)
+	return t.scratch
 }
 
 // publish makes a frame of what changed since the last one, unless a
@@ -102,9 +107,9 @@ func (t *terminal) publish() {
 			continue
 		}
 		t.dirty[y] = false
-		cells := t.render(t.d, y)
+		cells := t.row(t.d, y)
 		if f.lines[y] == nil || !slices.Equal(f.lines[y].cells, cells) {
-			f.lines[y] = &line{gen: f.gen, cells: cells}
+			f.lines[y] = &line{gen: f.gen, cells: slices.Clone(cells)}
 			changed = true
 		}
 	}
@@ -139,6 +144,7 @@ func (t *terminal) endHold() {
 // text returns the row as text.
 func (l *line) text() string {
 	var b strings.Builder
+	b.Grow(len(l.cells))
 	for i := range l.cells {
 		l.cells[i].text(&b)
 	}

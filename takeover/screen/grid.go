@@ -35,8 +35,8 @@ var _ grid = (*vtGrid)(nil)
 
 // vtGrid is a grid kept by vt10x. It sends that a subset of its language which
 // is known to be safe: runes, CUP, ECH, ICH, DCH, SU, SD, DECSTBM, and one form
-// of SGR. vt10x's writing and reading are otherwise as wide open as vt.go
-// shows: it panics, hangs and misreads (docs of package screen).
+// of SGR, all with numbers that fit the screen. Should vt10x panic all the
+// same, it is replaced by a new one with the cells of the old.
 type vtGrid struct {
 	term        vt10x.Terminal
 	cols, rows  int

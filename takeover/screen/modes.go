@@ -38,14 +38,21 @@ func (m Modes) String() string {
 		on   bool
 		word string
 	}{
-		{m.Alternate, "alternate"}, {m.ApplicationCursor, "application-cursor"},
-		{m.ApplicationKeypad, "application-keypad"}, {m.BracketedPaste, "bracketed-paste"},
-		{m.FocusEvents, "focus-events"}, {m.Mouse != 0, "mouse=" + strconv.Itoa(m.Mouse)},
+		{m.Alternate, "alternate"},
+		{m.ApplicationCursor, "application-cursor"},
+		{m.ApplicationKeypad, "application-keypad"},
+		{m.BracketedPaste, "bracketed-paste"},
+		{m.FocusEvents, "focus-events"},
+		{m.Mouse != 0, "mouse=" + strconv.Itoa(m.Mouse)},
 		{m.MouseEncoding != 0, "mouse-encoding=" + strconv.Itoa(m.MouseEncoding)},
 		{m.AlternateScroll, "alternate-scroll"},
 		{m.KittyKeys != 0, "kitty-keys=" + strconv.Itoa(int(m.KittyKeys))},
-		{!m.CursorVisible, "cursor-hidden"}, {!m.Wrap, "no-wrap"}, {m.Insert, "insert"},
-		{m.Origin, "origin"}, {m.Newline, "newline"}, {m.Reverse, "reverse"},
+		{!m.CursorVisible, "cursor-hidden"},
+		{!m.Wrap, "no-wrap"},
+		{m.Insert, "insert"},
+		{m.Origin, "origin"},
+		{m.Newline, "newline"},
+		{m.Reverse, "reverse"},
 		{m.Synchronized, "synchronized"},
 	} {
 		if w.on {

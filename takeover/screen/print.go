@@ -7,6 +7,10 @@ import (
 
 var _ sink = (*terminal)(nil)
 
+// lost is the value of join after a character that there was no room for: its
+// marks are lost with it.
+const lost = -1
+
 // full asks for a pause once enough work was done that readers may wait.
 func (t *terminal) full() bool { return t.work >= workBudget }
 
@@ -50,7 +54,7 @@ func (t *terminal) print(r rune) {
 		return
 	}
 	if !t.makeRoom(w) {
-		t.join = 0
+		t.join = lost
 		return
 	}
 	d := t.d
@@ -101,6 +105,9 @@ func (t *terminal) makeRoom(w int) bool {
 // follows nothing takes a cell of its own.
 func (t *terminal) printMark(r rune) {
 	d := t.d
+	if t.join == lost {
+		return
+	}
 	if t.join == 0 {
 		if d.x < d.cols {
 			d.place(d.x, d.y, t.loneMark(r), 1, t.pen())
@@ -139,7 +146,7 @@ func (t *terminal) textOf(r rune) string {
 
 // repeat writes the last character n times more.
 func (t *terminal) repeat(n int) {
-	if t.join == 0 {
+	if t.join <= 0 {
 		return
 	}
 	text := t.textOf(t.d.runeAt(t.d.x-t.join, t.d.y))

@@ -9,7 +9,7 @@ func (t *terminal) resize(cols, rows int) {
 		return
 	}
 	t.endHold()
-	t.join = 0
+	at := t.d.x
 	top := t.main.cutTop(rows)
 	for y := range top {
 		t.keep(y)
@@ -24,26 +24,34 @@ func (t *terminal) resize(cols, rows int) {
 	t.main.resize(cols, rows, top-len(back))
 	if t.alt != nil {
 		t.faults += t.alt.cells.faults()
+	}
+	if t.modes.Alternate {
 		t.alt.resize(cols, rows, t.alt.cutTop(rows))
+	} else {
+		t.alt = nil
 	}
 	t.cols, t.rows = cols, rows
 	t.dirty = make([]bool, rows)
 	t.replay(back)
+	if t.d.x != at {
+		t.join = 0
+	}
 	t.publish()
 }
 
 // replay writes lines of the history, newest first, to the top rows of the
 // primary screen.
 func (t *terminal) replay(lines [][]span) {
-	d, was := t.main, *t
-	x, y := d.x, d.y
+	d, x, y := t.main, t.main.x, t.main.y
+	shown, modes, style, join := t.d, t.modes, t.style, t.join
 	t.d, t.modes = d, defaultModes()
 	for i, line := range lines {
 		d.x, d.y, t.join = 0, len(lines)-1-i, 0
 		t.replayLine(line)
 	}
-	d.x, d.y, t.d, t.modes, t.join = x, y, was.d, was.modes, was.join
-	t.setStyle(was.style)
+	d.x, d.y = x, y
+	t.d, t.modes, t.join = shown, modes, join
+	t.setStyle(style)
 }
 
 // replayLine writes a line as far as it fits.

@@ -44,7 +44,7 @@ func (c Color) MarshalJSON() ([]byte, error) {
 func (c *Color) UnmarshalJSON(b []byte) error {
 	var v struct {
 		Index *uint8
-		Rgb   *[3]uint8 //nolint:revive // the wire's name
+		Rgb   *[3]uint8
 	}
 	if err := json.Unmarshal(b, &v); err != nil {
 		return err

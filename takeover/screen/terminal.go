@@ -8,15 +8,15 @@ type terminal struct {
 	pool       *pool
 	cols, rows int
 	main       *display
-	alt        *display // nil while the primary screen shows: its cells are not kept
-	d          *display // main or alt
+	alt        *display // nil until the alternate screen is first shown
+	d          *display // main or alt: the one that shows
 
 	style    Style
 	styleID  styleID
 	erasedID styleID
 	charsets charsets
 	modes    Modes
-	join     int // width of the character just written; 0: nothing was
+	join     int // width of the character just written; 0: nothing was; or lost
 
 	title   string
 	titles  []string // pushed by XTWINOPS 22
@@ -24,13 +24,14 @@ type terminal struct {
 	replies replies
 	history history
 
-	frame  *frame // what readers see
-	dirty  []bool // rows that frame does not show yet
-	hold   uint64 // number of the synchronized update that hides them; 0: none
-	holds  uint64
-	work   int // done since write began, in cells
-	faults int // of grids that are gone
-	kitty  bool
+	frame   *frame // what readers see
+	dirty   []bool // rows that frame does not show yet
+	scratch []cell // of row
+	hold    uint64 // number of the synchronized update that hides them; 0: none
+	holds   uint64
+	work    int // done since write began, in cells
+	faults  int // of grids that are gone
+	kitty   bool
 }
 
 // workBudget is the work after which write pauses, about 5 ms.
@@ -143,7 +144,7 @@ func (t *terminal) scroll(n int) {
 // keep adds a row of the primary screen to the history.
 func (t *terminal) keep(y int) {
 	if t.history.limit > 0 {
-		t.history.push(spansOf(t.render(t.main, y)))
+		t.history.push(spansOf(t.row(t.main, y)))
 	}
 }
 
@@ -202,32 +203,33 @@ func (t *terminal) restoreCursor() {
 
 // alternate shows the alternate screen, which is always blank at first.
 func (t *terminal) alternate() {
-	if t.alt != nil {
+	if t.modes.Alternate {
 		return
 	}
-	t.alt = newDisplay(t.cols, t.rows, t.pool, &t.work)
+	if t.alt == nil {
+		t.alt = newDisplay(t.cols, t.rows, t.pool, &t.work)
+		t.work += t.rows * t.cols
+	}
+	t.alt.reset()
 	t.alt.x, t.alt.y = t.main.x, t.main.y
-	t.d = t.alt
-	t.work += t.rows * t.cols
+	t.show(t.alt)
 	if t.eraser() != 0 {
 		t.eraseRows(0, t.rows-1)
 	}
-	t.switched()
 }
 
-// primary goes back from the alternate screen, which is forgotten.
+// primary goes back from the alternate screen.
 func (t *terminal) primary() {
-	if t.alt == nil {
+	if !t.modes.Alternate {
 		return
 	}
 	t.main.x, t.main.y = t.alt.x, t.alt.y
-	t.faults += t.alt.cells.faults()
-	t.alt, t.d = nil, t.main
-	t.switched()
+	t.show(t.main)
 }
 
-func (t *terminal) switched() {
-	t.modes.Alternate = t.alt != nil
+func (t *terminal) show(d *display) {
+	t.d = d
+	t.modes.Alternate = d != t.main
 	t.touchAll()
 }
 
@@ -235,10 +237,7 @@ func (t *terminal) switched() {
 // of itself and the questions that wait for their answers.
 func (t *terminal) reset() {
 	t.primary()
-	t.faults += t.main.cells.faults()
-	t.main = newDisplay(t.cols, t.rows, t.pool, &t.work)
-	t.d = t.main
-	t.work += t.rows * t.cols
+	t.main.reset()
 	t.setStyle(Style{})
 	t.charsets = charsets{}
 	t.modes = defaultModes()

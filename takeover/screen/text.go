@@ -9,6 +9,7 @@ import (
 // its end.
 func (f *frame) text() string {
 	var b strings.Builder
+	b.Grow(f.rows * (f.cols + 1))
 	for _, l := range f.lines {
 		b.WriteString(l.text())
 		b.WriteByte('\n')

@@ -13,8 +13,8 @@ import (
 // the cells of each: that is how the programs' authors see them in tmux and
 // xterm.js.
 
-// narrow and its like would not do as a global of the library: its own default
-// condition follows the locale.
+// condition is go-runewidth's, set once: the library's own default follows the
+// locale.
 var condition = func() *runewidth.Condition {
 	c := runewidth.NewCondition()
 	c.EastAsianWidth = false
