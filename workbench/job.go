@@ -245,11 +245,8 @@ func (w *Workbench) Cancel(session string, n uint64) error {
 
 // ended puts a terminal state as a sentence does: "completed", "timed out".
 func ended(s ledger.AgentState) string {
-	switch s {
-	case ledger.TimedOut:
+	if s == ledger.TimedOut {
 		return "timed out"
-	case ledger.Cancelled, ledger.Interrupted:
-		return "was " + string(s)
 	}
 	return string(s)
 }

@@ -113,8 +113,8 @@ echo cancel > "$J/job-1/ctl"; cat "$J/job-1/wait"`)
 	w.want(`pgrep -fx 'sleep 100[1-6]' | while read p; do [ "$(readlink /proc/$p/cwd)" = "$PWD" ] && echo left $p; done; cat "$J/job-1/state"`,
 		"cancelled by the owner\n")
 	w.refused(`echo cancel > "$J/job-1/ctl"`, "Operation already in progress")
-	w.want(`tail -n 1 "$J/job-1/ctl"`, "# last: cancel: refused: shop/job-1 was cancelled\n")
-	w.sh(`tail -n 1 "$M/errors" | grep 'shop/job-1 was cancelled'`)
+	w.want(`tail -n 1 "$J/job-1/ctl"`, "# last: cancel: refused: shop/job-1 already cancelled\n")
+	w.sh(`tail -n 1 "$M/errors" | grep 'shop/job-1 already cancelled'`)
 }
 
 func TestJobsGoOnWithoutTheDaemon(t *testing.T) {

@@ -53,6 +53,7 @@ var signs = []struct {
 	{causeSignin, []string{
 		"not logged in", "please log in", "please run /login", "unauthorized", "unauthenticated", "authentication", "failed to authenticate", "invalid api key", "invalid auth method",
 		"api key not valid", "no api key", "missing api key", "api_key_invalid", "sign in", "signin", "oauth token", "not authenticated",
+		"missing environment variable", "api_key environment variable",
 	}},
 	{causeNetwork, []string{
 		"waiting for network", "econnrefused", "econnreset", "enotfound", "etimedout", "connection refused", "connection failed", "connection error", "network error", "fetch failed", "dns error",
@@ -214,9 +215,10 @@ var (
 )
 
 // complaint finds the line of standard error that says what went wrong: the
-// first that says so, or else the last that is no noise.
+// first that says so, or else the first whose cause is known, or else the last
+// that is no noise.
 func complaint(stderr []byte) string {
-	last := ""
+	known, last := "", ""
 	for line := range strings.Lines(Printable(string(stderr))) {
 		line = strings.TrimSpace(line)
 		if line == "" || noiseLine.MatchString(line) || codeLine.MatchString(line) {
@@ -225,9 +227,12 @@ func complaint(stderr []byte) string {
 		if troubleLine.MatchString(line) {
 			return line
 		}
+		if known == "" && (problem{reason: line}).cause() != causeUnknown {
+			known = line
+		}
 		last = line
 	}
-	return last
+	return first(known, last)
 }
 
 var blockedTold = regexp.MustCompile(`(?i)(\brefusal\b|content[_ -]?filter|blocked due to safety|safety settings|\bsafeguards\b|usage polic|prohibited_content)`)

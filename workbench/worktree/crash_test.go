@@ -104,19 +104,34 @@ func TestSixteenAtOnceInOneRepository(t *testing.T) {
 	}
 }
 
-func TestAddingWaitsForAGitThatDoesNotKnowOurLock(t *testing.T) {
+func TestAStaleLockOfTheNewBranchDoesNotHinder(t *testing.T) {
 	b := newBed(t)
 	repo := b.repo("shop")
-	held := filepath.Join(repo, ".git", "refs", "heads", "scv", names(1)+".lock")
+	b.write(filepath.Join(repo, ".git", "refs", "heads", "scv", names(1)+".lock"), "")
+	wt := b.make(repo, names(1))
+	b.remove(wt)
+	if left := b.traces(repo); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestARemovalThatAnotherGitHindersIsCarriedOn(t *testing.T) {
+	b := newBed(t)
+	repo := b.repo("shop")
+	wt := b.make(repo, names(1))
+	held := filepath.Join(repo, ".git", "packed-refs.lock")
 	b.write(held, "")
-	_, err := b.m.Make(b.context(), repo, names(1))
-	if err != nil && !fault.Is(err, fault.Busy) {
-		t.Errorf("got %v", err)
+	if err := b.m.Remove(b.context(), wt, nil); !fault.Is(err, fault.Busy) {
+		t.Errorf("Remove says %v", err)
 	}
-	if err := os.RemoveAll(filepath.Dir(held)); err != nil {
-		t.Fatal(err)
+	if got, err := b.m.Get(wt.Name); err != nil || got.State != Removing {
+		t.Errorf("meanwhile it is %q, %v", got.State, err)
 	}
-	b.make(repo, names(2))
+	b.must(os.Remove(held))
+	b.remove(wt)
+	if left := b.traces(repo); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
 }
 
 func TestNothingIsLeftOfWhatWasCutOffByAKill(t *testing.T) {
@@ -169,6 +184,7 @@ func TestNothingIsLeftOfWhatWasCutOffByAKill(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d kills cut one off", interrupted, tries)
+	b.await("the end of all their processes", func() bool { return len(processesWith(b.dir)) == 0 })
 	b.make(repo, "last-00ffff")
 }
 

@@ -133,6 +133,27 @@ func InRepository(dir string) bool {
 	}
 }
 
+// find returns the git of the search path.
+func find() (string, error) {
+	for _, dir := range filepath.SplitList(absolute(os.Getenv("PATH"))) {
+		if git, err := exec.LookPath(filepath.Join(dir, "git")); err == nil {
+			return git, nil
+		}
+	}
+	return "", fault.New(fault.Unsupported, "git is not installed, or not in PATH: install git %d.%d or later", oldestMajor, oldestMinor)
+}
+
+// verb is what git is asked to do, without the options before it.
+func (c command) verb() string {
+	for i := 0; i < len(c.args); i++ {
+		if c.args[i] != "-c" {
+			return c.args[i]
+		}
+		i++
+	}
+	return ""
+}
+
 // line runs a command whose output is one line, and returns it without its
 // end. The line may itself hold newlines, as paths do.
 func (c command) line(ctx context.Context) (string, error) {
@@ -169,7 +190,11 @@ func (c command) run(ctx context.Context) (result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	said := &tail{}
-	cmd := exec.CommandContext(ctx, "git", append(append([]string{}, gitArgs...), c.args...)...)
+	git, err := find()
+	if err != nil {
+		return result{}, err
+	}
+	cmd := exec.CommandContext(ctx, git, append(append([]string{}, gitArgs...), c.args...)...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.dir, environ(c.env...), c.in, c.out, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.WaitDelay = killAfter
@@ -177,7 +202,7 @@ func (c command) run(ctx context.Context) (result, error) {
 	for _, l := range c.held {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, l.f)
 	}
-	err := cmd.Run()
+	err = cmd.Run()
 	if ctx.Err() != nil && cmd.Process != nil {
 		_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // what of its group did not listen
 	}
@@ -190,18 +215,16 @@ func (c command) ended(ctx context.Context, limit time.Duration, cmd *exec.Cmd, 
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, exec.ErrNotFound):
-		return fault.New(fault.Unsupported, "git is not installed, or not in PATH: install git %d.%d or later", oldestMajor, oldestMinor)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fault.New(fault.Timeout, "git %s in %s took longer than %s and was stopped", c.args[0], c.dir, limit)
+		return fault.New(fault.Timeout, "git %s in %s took longer than %s and was stopped", c.verb(), c.dir, limit)
 	case ctx.Err() != nil:
-		return fault.New(fault.Interrupted, "interrupted during git %s in %s", c.args[0], c.dir)
+		return fault.New(fault.Interrupted, "interrupted during git %s in %s", c.verb(), c.dir)
 	case errors.As(err, &exit) && exit.Exited():
 		return nil
 	case errors.Is(err, exec.ErrWaitDelay) && cmd.ProcessState.Success():
 		return nil // a process that git left behind holds its standard error
 	}
-	return fault.New(fault.Internal, "git %s in %s: %w", c.args[0], c.dir, err)
+	return fault.New(fault.Internal, "git %s in %s: %w", c.verb(), c.dir, err)
 }
 
 // refused puts the exit of a command into a sentence.
@@ -210,17 +233,17 @@ func (c command) refused(res result) error {
 	has := func(s string) bool { return strings.Contains(said, s) }
 	switch {
 	case has("No space left on device"), has("Disk quota exceeded"):
-		return fault.New(fault.NoSpace, "the disk is full: git %s in %s: %s", c.args[0], c.dir, said)
+		return fault.New(fault.NoSpace, "the disk is full: git %s in %s: %s", c.verb(), c.dir, said)
 	case has("detected dubious ownership"):
 		return fault.New(fault.Denied, "%s belongs to another user, so git refuses to work there: git config --global --add safe.directory DIR allows it", c.dir)
 	case has("not a git repository"), has("must be run in a work tree"):
 		return fault.New(fault.Invalid, "%s does not lie in a git checkout: run git init there, or ask for no worktree", c.dir)
 	case has("Permission denied"), has("Read-only file system"):
-		return fault.New(fault.Denied, "git %s in %s may not write there: %s", c.args[0], c.dir, said)
+		return fault.New(fault.Denied, "git %s in %s may not write there: %s", c.verb(), c.dir, said)
 	case has("File exists") && (has(".lock'") || has("could not lock")):
 		return fault.New(fault.Busy, "another git holds a lock of the repository of %s: try again when it is done (%s)", c.dir, said)
 	}
-	return fault.New(fault.Invalid, "git %s in %s exited with %d: %s", c.args[0], c.dir, res.code, said)
+	return fault.New(fault.Invalid, "git %s in %s exited with %d: %s", c.verb(), c.dir, res.code, said)
 }
 
 // versionKnown is set once git was found to be new enough.

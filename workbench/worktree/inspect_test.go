@@ -70,7 +70,7 @@ func TestEveryKindOfChangeIsDirtyAndHindersRemoval(t *testing.T) {
 				t.Errorf("dirty is %v", c.clean)
 			}
 			err := b.m.Remove(b.context(), wt, nil)
-			if c.clean && err != nil || !c.clean && (!fault.Is(err, fault.Busy) || !strings.Contains(err.Error(), "stash -u")) {
+			if c.clean && err != nil || !c.clean && (!fault.Is(err, fault.Busy) || !strings.Contains(err.Error(), "commit it")) {
 				t.Errorf("Remove says %v", err)
 			}
 			if missing(wt.Path) != c.clean {

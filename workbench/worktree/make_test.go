@@ -284,17 +284,6 @@ func TestWithoutGitItSaysSo(t *testing.T) {
 	}
 }
 
-func TestVersions(t *testing.T) {
-	for v, want := range map[string]bool{
-		"git version 2.39.5": true, "git version 2.31.0": true, "git version 2.30.9": false, "git version 3.0": true,
-		"git version 2.50.1 (Apple Git-155)": true, "git version 2.45.windows.1": false, "git version 2": false, "": false,
-	} {
-		if recent(v) != want && !strings.Contains(v, "windows") {
-			t.Errorf("recent(%q) = %v", v, !want)
-		}
-	}
-}
-
 func TestMakingEndsWithItsContext(t *testing.T) {
 	b := newBed(t)
 	repo := b.repo("shop")

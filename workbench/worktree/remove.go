@@ -64,7 +64,7 @@ func (r *record) removable(ctx context.Context) error {
 		return err
 	}
 	if len(found) > 0 {
-		return fault.New(fault.Busy, "worktree %s has changes that are in no commit (%s): commit them, or discard them with git -C %s stash -u", r.name, some(found), r.path())
+		return fault.New(fault.Busy, "worktree %s holds what would be lost with it (%s): commit it, push what lies in submodules, or discard it, in %s", r.name, some(found), r.path())
 	}
 	n, err := r.unmerged(ctx)
 	if err != nil {

@@ -72,7 +72,7 @@ func TestSubmodulesAreFilledAndLookedAt(t *testing.T) {
 		{"a repository of its own in its place", func(at string) {
 			b.must(os.RemoveAll(filepath.Join(at, part)))
 			b.git(at, "clone", "-q", filepath.Join(b.dir, "a part"), part)
-		}, "another repository"},
+		}, "in the place of a submodule"},
 		{"files in its place", func(at string) { b.must(os.Remove(filepath.Join(at, part, ".git"))) }, "in the place of a submodule"},
 		{"emptied", func(at string) { b.git(at, "submodule", "-q", "deinit", "-f", part) }, ""},
 	} {
