@@ -30,10 +30,35 @@
 //   - An inode number is a hash of what a thing is, never of where it is
 //     listed.
 //
+// # Caching
+//
+// What a transport may keep, by EntryTTL and AttrTTL, is what cannot become
+// untrue; nothing is ever taken back.
+//
+//   - A row of a table has a lasting name, unless it comes and goes. The
+//     directory's inode number means one thing for ever, so the name below it
+//     means that thing's file or nothing. So do the names in jobs and
+//     conversations: a session gives none of them twice.
+//   - A name in sessions or runs can come again for another thing. The links in
+//     active and of a conversation come and go, and are followed without a
+//     look at their attributes. They are asked for each time.
+//   - Attributes last where all of them do: constants, prompt, README, version,
+//     config, and the directories of agents.
+//   - All other directories are asked each time, though what the kernel wants
+//     on the way is only the mode. One answer carries mode and mtime, and mtime
+//     moves with each change: kept for a second, it would hide from find -newer
+//     and ls -lt what their own script has just done. Telling the kernel of the
+//     change would come too late, for the change can be seen before. And that
+//     a thing is gone shows only in its attributes, once its name is kept.
+//
+// Contents are drawn for each look, but for those of kept.go: snapshot, until
+// something changes; metrics, until then and for a second at most; config.
+//
 // # Locks
 //
-// A handle's own lock comes first and is held over calls to the Bench; the
-// locks of the Tree (closings, outcomes, refusals) are leaves. No lock is held
+// A handle's own lock comes first and is held over calls to the Bench; so are
+// those of the kept texts, which come after it. The other locks of the Tree
+// (closings, outcomes, refusals) are leaves. No lock is held
 // while a read waits: a stream's turn is a channel, so that waiting for it
 // ends with the reader's context.
 package fs

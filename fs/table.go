@@ -18,7 +18,9 @@ type site struct {
 	path  string // from the mount point, for people
 	ino   uint64
 	scope scope
-	// lasting says that the name is there as long as the tree is served.
+	// lasting says that the name means this thing, or nothing, as long as the
+	// tree is served. Of a collection's children it must be said; see
+	// "Caching" in the package comment.
 	lasting bool
 }
 
@@ -26,6 +28,13 @@ type site struct {
 func (s site) child(name string) site {
 	s.path = path.Join(s.path, name)
 	s.ino = childIno(s.ino, name)
+	s.lasting = false
+	return s
+}
+
+// forever says of a site that its name lasts.
+func (s site) forever() site {
+	s.lasting = true
 	return s
 }
 
@@ -60,6 +69,7 @@ type table[S any] struct {
 	made    func(*Tree, S) time.Time // mtime of its constant files
 	changed func(*Tree, S) time.Time // mtime of the others
 	newest  func(*Tree, S) time.Time // its own mtime
+	fixed   bool                     // its own mtime never changes
 	rows    []row[S]
 }
 
@@ -86,7 +96,11 @@ func (d tableDir[S]) Attr(ctx context.Context) (Attr, error) {
 	if err != nil {
 		return Attr{}, err
 	}
-	return d.attr(Directory, 0o500, d.table.newest(d.t, s)), nil
+	a := d.attr(Directory, 0o500, d.table.newest(d.t, s))
+	if d.table.fixed {
+		a.AttrTTL = lastingTTL
+	}
+	return a, nil
 }
 
 // Lookup implements Dir.
@@ -97,7 +111,9 @@ func (d tableDir[S]) Lookup(ctx context.Context, name string) (Node, error) {
 	}
 	for i := range d.table.rows {
 		if r := &d.table.rows[i]; r.name == name && (r.shown == nil || r.shown(d.t, s)) {
-			return r.node(d, d.child(name), s), nil
+			at := d.child(name)
+			at.lasting = r.shown == nil
+			return r.node(d, at, s), nil
 		}
 	}
 	return nil, d.missing(name)
@@ -148,6 +164,7 @@ type collection struct {
 	site
 	perm  uint32
 	mtime func() (time.Time, error)
+	fixed bool // neither names nor mtime ever change
 	list  func() ([]Entry, error)
 	find  func(name string) (Node, bool)
 }
@@ -161,7 +178,11 @@ func (c collection) Attr(ctx context.Context) (Attr, error) {
 	if err != nil {
 		return Attr{}, err
 	}
-	return c.attr(Directory, c.perm, at), nil
+	a := c.attr(Directory, c.perm, at)
+	if c.fixed {
+		a.AttrTTL = lastingTTL
+	}
+	return a, nil
 }
 
 // Lookup implements Dir.

@@ -2,6 +2,7 @@ package fs
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,13 +57,16 @@ func worktreesDir(_ tableDir[none], at site, _ none) Node {
 				return nil, false
 			}
 			dir := at.child(name)
-			dir.ino, dir.lasting = worktreeIno(wt), false
+			dir.ino = worktreeIno(wt)
 			return tableDir[worktree.Worktree]{site: dir, table: &worktreeTable, get: at.t.worktree(name, wt.Created)}, true
 		},
 	}
 }
 
-func worktreeIno(wt worktree.Worktree) uint64 { return thingIno("worktree", wt.Name) }
+// worktreeIno tells worktrees apart that had one name after the other.
+func worktreeIno(wt worktree.Worktree) uint64 {
+	return thingIno("worktree", wt.Name+" "+strconv.FormatInt(wt.Created.UnixNano(), 10))
+}
 
 // worktree finds a worktree, as long as it is the same one.
 func (t *Tree) worktree(name string, made time.Time) subject[worktree.Worktree] {
@@ -77,6 +81,9 @@ func (t *Tree) worktree(name string, made time.Time) subject[worktree.Worktree] 
 
 // worktreeOf is the target of a job's link to its worktree.
 func worktreeOf(t *Tree, j *ledger.Job) string {
+	if j.Worktree == "" {
+		return "" // nothing is asked of the disk for most jobs
+	}
 	if _, ok := t.bench.Worktree(j.Worktree); !ok {
 		return ""
 	}
