@@ -117,7 +117,6 @@ func TestConversationIsIdleOnceItsResultIsSeen(t *testing.T) {
 	f := newFixture(t, 4, 10).shop(t)
 	for i := range 20 {
 		n := f.start(t, `{"agent":"mock","prompt":"x"}`)
-		rec, _ := f.Job("shop", n)
 		p := f.process(t, n)
 		if err := p.print(fmt.Sprintf(initLine, "v") + fmt.Sprintf(resultLine, "r", "v")); err != nil {
 			t.Fatal(err)
@@ -126,7 +125,7 @@ func TestConversationIsIdleOnceItsResultIsSeen(t *testing.T) {
 		if _, err := f.Wait(context.Background(), "shop", n); err != nil {
 			t.Fatal(err)
 		}
-		rec, _ = f.Job("shop", n)
+		rec, _ := f.Job("shop", n)
 		d := Draft{Prompt: []byte("next"), Call: ledger.Call{Session: rec.Conversation, OnBusy: "fail"}}
 		if _, err := f.Start(context.Background(), "shop", d); err != nil {
 			t.Fatalf("round %d: %v", i, err)
