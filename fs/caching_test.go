@@ -101,6 +101,11 @@ func TestWhatMayBeKeptStaysTrue(t *testing.T) {
 					f.converse(j.Session, j.Number, fmt.Sprintf("sh-%d", j.Number))
 				}
 			},
+			"settle": func(r *rapid.T) {
+				if j := job(r); j.Run != "" && j.Worktree == "" {
+					f.settle(j.Session, j.Number, fmt.Sprintf("sh-%06x", j.Serial))
+				}
+			},
 			"end": func(r *rapid.T) {
 				if j := job(r); !j.State.Terminal() {
 					f.end(j.Session, j.Number, ledger.Completed, "done")
@@ -134,6 +139,7 @@ func TestWhatMayBeKept(t *testing.T) {
 		j + "/task": {true, true}, j + "/prompt": {true, true}, j + "/run": {false, false}, j + "/worktree": {false, false},
 		"sessions/shop/conversations/sh-1":            {true, false},
 		"sessions/shop/conversations/sh-1/agent":      {true, true},
+		"sessions/shop/conversations/sh-1/cwd":        {true, false},
 		"sessions/shop/conversations/sh-1/jobs/job-1": {false, false},
 		"runs": {true, false}, "runs/sh-000003": {false, false}, "runs/sh-000003/pid": {true, false}, "runs/sh-000003/agent": {true, true},
 		"worktrees": {true, false}, "worktrees/" + aTree: {false, false}, itsDir + "path": {true, true},

@@ -52,10 +52,25 @@ func (f *fake) RemoveWorktree(_ context.Context, name string) error {
 	return nil
 }
 
-// settle puts a job into a new worktree.
+// settle puts a job into a new worktree, and its run and conversation with it.
 func (f *fake) settle(session string, n uint64, name string) {
 	f.edit(session, n, func(j *ledger.Job) {
-		j.Worktree = name
+		j.Worktree, j.CWD = name, "/wt/"+name
+		for i, c := range f.convs[session] {
+			if c.ID == j.Conversation {
+				moved := *c
+				moved.CWD, moved.Worktree, moved.Used = j.CWD, name, j.Updated
+				f.convs[session] = slices.Clone(f.convs[session])
+				f.convs[session][i] = &moved
+			}
+		}
+		for i, r := range f.runs {
+			if r.ID == j.Run {
+				moved := *r
+				moved.CWD, moved.Updated = j.CWD, j.Updated
+				f.runs[i] = &moved
+			}
+		}
 		f.worktrees = append(f.worktrees, worktree.Worktree{
 			Name: name, Path: "/wt/" + name, Branch: "scv/" + name, Toplevel: "/src", Created: j.Updated,
 		})
