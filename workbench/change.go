@@ -18,8 +18,9 @@ const (
 	SessionGone    ChangeKind = "session_gone"
 	JobStarted     ChangeKind = "job_started"
 	JobChanged     ChangeKind = "job"
-	JobGone        ChangeKind = "job_gone" // dismissed or forgotten
-	ChangesLost    ChangeKind = "lost"     // the reader was too slow; Lost says how many it missed
+	JobGone        ChangeKind = "job_gone"      // dismissed or forgotten
+	WorktreeGone   ChangeKind = "worktree_gone" // removed; Detail names it
+	ChangesLost    ChangeKind = "lost"          // the reader was too slow; Lost says how many it missed
 )
 
 // Change is one line of /events: something that became visible.

@@ -103,7 +103,8 @@ type Workbench struct {
 	closing  bool                   // no turn starts any more
 	bad      int                    // ledger records that could not be read
 	ended    map[ledger.AgentState]uint64
-	lastTime time.Time // of the last change
+	lastTime time.Time                    // of the last change
+	trees    map[string]worktree.Worktree // that are there
 	dirty    map[string]dirtyWord
 }
 
@@ -135,12 +136,13 @@ func New(opt Options) (*Workbench, error) {
 		opt:  opt, log: opt.Log, limits: opt.Config.Limits, changes: newChanges(), started: time.Now(), lastTime: time.Now(),
 		ctx: ctx, cancel: cancel,
 		sessions: map[string]*session{}, making: map[string]*session{}, runs: map[string]*ledger.Run{}, live: map[string]run.Process{},
-		ended: map[ledger.AgentState]uint64{}, dirty: map[string]dirtyWord{},
+		ended: map[ledger.AgentState]uint64{}, trees: map[string]worktree.Worktree{}, dirty: map[string]dirtyWord{},
 	}
 	if err := w.load(); err != nil {
 		cancel()
 		return nil, err
 	}
+	w.loadWorktrees()
 	w.recover()
 	w.turns.Go(w.maintainEveryMinute)
 	return w, nil

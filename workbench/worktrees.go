@@ -1,7 +1,10 @@
 package workbench
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"scvfs/ledger"
@@ -19,20 +22,53 @@ type dirtyWord struct {
 	at   time.Time
 }
 
-// Worktrees returns the worktrees that scvfs made, oldest first.
-func (w *Workbench) Worktrees() []worktree.Worktree { return w.opt.Worktrees.List() }
+// Worktrees returns the worktrees that scvfs made, oldest first. It looks at no
+// disk: nobody else makes or removes any.
+func (w *Workbench) Worktrees() []worktree.Worktree {
+	w.mu.RLock()
+	all := slices.Collect(maps.Values(w.trees))
+	w.mu.RUnlock()
+	slices.SortFunc(all, func(a, b worktree.Worktree) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
 
 // Worktree returns one of them.
 func (w *Workbench) Worktree(name string) (worktree.Worktree, bool) {
-	wt, err := w.opt.Worktrees.Get(name)
-	return wt, err == nil
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	wt, ok := w.trees[name]
+	return wt, ok
+}
+
+// loadWorktrees reads what earlier daemons made.
+func (w *Workbench) loadWorktrees() {
+	for _, wt := range w.opt.Worktrees.List() {
+		w.trees[wt.Name] = wt
+	}
+}
+
+// addWorktree makes a new worktree visible.
+func (w *Workbench) addWorktree(wt worktree.Worktree) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trees[wt.Name] = wt
+}
+
+// dropWorktree makes a removed one invisible.
+func (w *Workbench) dropWorktree(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.trees, name)
+	delete(w.dirty, name)
 }
 
 // WorktreeUsers returns what still works in a worktree: jobs that have not
 // ended, by address.
 func (w *Workbench) WorktreeUsers(name string) []string {
-	wt, err := w.opt.Worktrees.Get(name)
-	if err != nil {
+	wt, ok := w.Worktree(name)
+	if !ok {
 		return nil
 	}
 	var users []string
@@ -80,11 +116,12 @@ func (w *Workbench) RemoveWorktree(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = w.opt.Worktrees.Remove(ctx, wt, w.WorktreeUsers(name))
-	w.mu.Lock()
-	delete(w.dirty, name)
-	w.mu.Unlock()
-	return err
+	if err := w.opt.Worktrees.Remove(ctx, wt, w.WorktreeUsers(name)); err != nil {
+		return err
+	}
+	w.dropWorktree(name)
+	w.announce(Change{Kind: WorktreeGone, Detail: name})
+	return nil
 }
 
 // checkRepository refuses a worktree of what is no repository.
@@ -126,6 +163,7 @@ func (t *turn) makeWorktree() error {
 	if err != nil {
 		return fault.In("worktree", "", err)
 	}
+	t.w.addWorktree(wt)
 	for _, note := range wt.Notes {
 		t.notes = append(t.notes, "worktree: "+note)
 	}
@@ -167,5 +205,7 @@ func (t *turn) dropWorktree() {
 	}
 	if err := t.w.opt.Worktrees.Remove(t.w.ctx, wt, nil); err != nil {
 		t.w.log.Warn("a worktree that nothing uses stays behind", "worktree", wt.Name, "err", err)
+		return
 	}
+	t.w.dropWorktree(wt.Name)
 }
