@@ -65,6 +65,17 @@ func TestALookAfterTheCloseSeesTheJob(t *testing.T) {
 	}
 }
 
+func TestAReadFromTheStartSeesTheJob(t *testing.T) {
+	bubble(t, func(t *testing.T, c client, _ *fake) {
+		r := must(c.open(start, Mode{Read: true}))
+		h := closed(c)
+		time.AfterFunc(20*time.Millisecond, func() { h.Release(c.ctx) })
+		if got := must(readAll(c.ctx, r, 0)); got != "shop/job-1\n" {
+			t.Errorf("read %q", got)
+		}
+	})
+}
+
 func TestALookWaitsForAJobThatIsBeingMade(t *testing.T) {
 	bubble(t, func(t *testing.T, c client, bench *fake) {
 		bench.starting = make(chan struct{})

@@ -117,6 +117,19 @@ func TestCommandsOfWhatIsGone(t *testing.T) {
 	isKind(t, err, fault.NotFound, "job-1")
 }
 
+func TestASessionThatIsClosedUnderAnOpenFile(t *testing.T) {
+	c, f := newShop(t)
+	must(f.Start(c.ctx, "shop", draftOf("keep")))
+	h := must(c.open(shopCtl, Mode{Write: true}))
+	c.put(shopCtl, "close")
+	for _, line := range []string{"label x\n", "bogus\n"} {
+		isKind(t, writeAll(c.ctx, h, line), fault.Closed, "sessions/new")
+	}
+	if err := writeAll(c.ctx, h, "# nothing\n"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestModesAreCheckedAgain(t *testing.T) {
 	c, _ := newShop(t)
 	_, err := c.open("version", Mode{Read: true, Write: true})

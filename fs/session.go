@@ -124,8 +124,11 @@ func (t *Tree) session(id string, serial uint64) subject[*ledger.Session] {
 	}
 }
 
+// sessionIno changes when the session is closed: rmdir has then removed the
+// directory as the kernel sees it, and whoever still stands in that one would
+// keep it dead for everybody.
 func sessionIno(s *ledger.Session) uint64 {
-	return thingIno("session", strconv.FormatUint(s.Serial, 10))
+	return thingIno("session", strconv.FormatUint(s.Serial, 10)+"/"+strconv.FormatUint(s.Epoch, 10))
 }
 
 // sessionsDir is sessions/, where mkdir makes a session and rmdir closes one.

@@ -229,10 +229,11 @@ func (w *Workbench) Cancel(session string, n uint64) error {
 	case rec.Cancel != nil:
 		return fault.New(fault.Done, "refused: %s is being cancelled already, asked %s", j.address(), rec.Cancel.At.Format(time.RFC3339))
 	}
-	st := j.stop("the owner", time.Now())
-	err = w.commit(func(b *ledger.Batch) { b.PutJob(st.rec) })
+	st, sess := j.stop("the owner", time.Now()), j.s.touched()
+	err = w.commit(func(b *ledger.Batch) { b.PutJob(st.rec); b.PutSession(sess) })
 	switch {
 	case err == nil:
+		j.s.publish(sess)
 		w.stopped(st)
 	case j.turn != nil:
 		w.log.Warn("a cancel could not be recorded; the job is stopped all the same", "job", j.address(), "err", err)

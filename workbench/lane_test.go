@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"scvfs/ledger"
 	"scvfs/ledger/fault"
 	"scvfs/workbench/run"
+	"scvfs/workbench/run/proc"
 )
 
 // What a claude-like program prints in a turn of a session.
@@ -356,6 +358,57 @@ func TestResumeRefusals(t *testing.T) {
 		if err := f.CloseSession(s); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A resumed run that crashes keeps the session's id, so it can be resumed
+// again.
+func TestCrashOfAResumedRunKeepsTheSession(t *testing.T) {
+	f := newFixture(t, 4, 10).shop(t)
+	n := f.start(t, `{"agent":"mock","prompt":"one"}`)
+	if err := f.process(t, n).print(fmt.Sprintf(initLine, "kept")); err != nil {
+		t.Fatal(err)
+	}
+	f.process(t, n).end(killed, false)
+	for range 3 {
+		f.is(t, n, ledger.Interrupted)
+		if _, err := f.Resume(context.Background(), "shop", "shop", n); err != nil {
+			t.Fatal(err)
+		}
+		n++
+		if argv := f.argv(t, n); !strings.Contains(argv, "kept") {
+			t.Fatalf("job-%d does not go on with the session: %s", n, argv)
+		}
+		f.process(t, n).end(killed, false) // without a word
+	}
+	f.is(t, n, ledger.Interrupted)
+}
+
+func TestResumeIsRefusedWhileAProcessOfTheRunLives(t *testing.T) {
+	f := newFixture(t, 4, 10).shop(t)
+	n := f.start(t, "true")
+	f.process(t, n).end(killed, false)
+	rec := f.is(t, n, ledger.Interrupted)
+	self, err := proc.Of(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alive := f.runs.Path(rec.Run, "agent")
+	if err := os.WriteFile(alive, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.CheckResume("shop", "shop", n, nil); !fault.Is(err, fault.Busy) || !strings.Contains(err.Error(), "still lives") {
+		t.Errorf("resumed beside a living process: %v", err)
+	}
+	if err := os.Remove(alive); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.CheckResume("shop", "shop", n, nil); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -217,6 +217,7 @@ func (w *Workbench) CloseSession(id string) error {
 	}
 	rec := s.touched()
 	rec.Closed = true
+	rec.Epoch++
 	var stops []stop
 	for _, j := range s.unfinished() {
 		if j.record().Cancel == nil {
