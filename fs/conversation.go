@@ -213,13 +213,15 @@ func conversationOf(t *Tree, j *ledger.Job) string {
 	return "../../conversations/" + j.Conversation
 }
 
-func resumedAs(_ *Tree, j *ledger.Job) string   { return jobPath(j.ResumedAs) }
-func resumedFrom(_ *Tree, j *ledger.Job) string { return jobPath(j.ResumedFrom) }
+func resumedAs(t *Tree, j *ledger.Job) string   { return jobPath(t, j.ResumedAs) }
+func resumedFrom(t *Tree, j *ledger.Job) string { return jobPath(t, j.ResumedFrom) }
 
-// jobPath is the way from a job's directory to the job of an address.
-func jobPath(address string) string {
-	session, job, ok := strings.Cut(address, "/")
-	if !ok {
+// jobPath is the way from a job's directory to the job of an address; empty
+// when that was dismissed.
+func jobPath(t *Tree, address string) string {
+	session, job, _ := strings.Cut(address, "/")
+	n, ok := workbench.ParseJobName(job)
+	if _, there := t.bench.Job(session, n); !ok || !there {
 		return ""
 	}
 	return "../../../" + session + "/jobs/" + job

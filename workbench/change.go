@@ -18,6 +18,7 @@ const (
 	SessionGone    ChangeKind = "session_gone"
 	JobStarted     ChangeKind = "job_started"
 	JobChanged     ChangeKind = "job"
+	JobLinked      ChangeKind = "job_linked"    // another job continues it
 	JobGone        ChangeKind = "job_gone"      // dismissed or forgotten
 	WorktreeGone   ChangeKind = "worktree_gone" // removed; Detail names it
 	ChangesLost    ChangeKind = "lost"          // the reader was too slow; Lost says how many it missed

@@ -19,7 +19,6 @@ import (
 type conversation struct {
 	rec  *ledger.Conversation // published; guarded by session.mu
 	turn *job                 // whose turn runs; guarded by session.tr
-	next *ledger.Conversation // being committed; guarded by session.tr
 }
 
 // conversation returns the conversation of that name; nil when there is none.
@@ -33,7 +32,7 @@ func (s *session) conversation(id string) *conversation {
 func (s *session) putConversation(c *conversation, rec *ledger.Conversation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.rec, c.next = rec, nil
+	c.rec = rec
 	s.convs[rec.ID] = c
 }
 
@@ -131,9 +130,12 @@ func (w *Workbench) planFollowUp(s *session, p *plan) error {
 	if !p.agent.Resumes() {
 		return fault.New(fault.Unsupported, "%s cannot continue a conversation: start a new one", rec.Agent)
 	}
+	if why := cannotContinue(rec, p.agent); why != "" {
+		return fault.New(fault.Unsupported, "%s: start a new job", why)
+	}
 	p.worktree = rec.Worktree
 	if err = w.verifyWorktree(p.worktree); err == nil {
-		p.cwd, err = resolveDir(rec.CWD, w.opt.Mount)
+		p.cwd, err = w.sameDir(rec.CWD)
 	}
 	if err != nil {
 		return fault.In("conversation "+rec.ID, "", err)
@@ -157,15 +159,13 @@ func noConversation(s *session, id string) error {
 	return fault.New(fault.NotFound, "session %s has no conversation %q, or has forgotten it", s.record().ID, agent.OneLine(id, 64))
 }
 
-// cannotContinue says why a queued follow-up cannot begin its turn; empty when
-// it can. The caller holds s.tr.
-func (w *Workbench) cannotContinue(s *session, rec *ledger.Job, a *agent.Agent) string {
-	c := s.conversation(rec.Conversation)
-	switch {
-	case c == nil || a.Stateless || c.rec.Vendor != "" || c.rec.Turns == 0:
+// cannotContinue says why a follow-up has nothing to go on with; empty when it
+// has, or when the first turn is still to end.
+func cannotContinue(c *ledger.Conversation, a *agent.Agent) string {
+	if a.Stateless || c.Vendor != "" || c.Turns == 0 {
 		return ""
 	}
-	return "conversation " + c.rec.ID + " cannot be continued: its agent told no session of its own"
+	return "conversation " + c.ID + " cannot be continued: its agent told no session of its own"
 }
 
 // Conversations returns the conversations of a session, by agent and number.
@@ -286,6 +286,8 @@ func (w *Workbench) Release(session, id string) error {
 	defer s.tr.Unlock()
 	c := s.conversation(id)
 	switch {
+	case w.session(session) != s || s.record().Closed:
+		return closedFault(session)
 	case c == nil:
 		return noConversation(s, id)
 	case c.turn != nil || s.waiting(id) > 0:

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"scvfs/ledger"
 	"scvfs/ledger/fault"
@@ -85,7 +86,21 @@ func opening(doc []byte) (*Draft, error) {
 	case bytes.HasPrefix(bytes.TrimSpace(doc), []byte("{")), !complete && bytes.HasPrefix([]byte(header), doc[:min(len(doc), len(header))]):
 		return nil, nil
 	}
-	return &Draft{Prompt: doc}, nil
+	return &Draft{Prompt: wholeRunes(doc)}, nil
+}
+
+// wholeRunes cuts off a character that a write ended inside of: the rest of it
+// is still to come.
+func wholeRunes(part []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(part); n++ {
+		if tail := part[len(part)-n:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) {
+				return part[:len(part)-n]
+			}
+			break
+		}
+	}
+	return part
 }
 
 // isObject tells whether the whole document is one JSON object. A shell group

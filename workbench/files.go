@@ -13,7 +13,7 @@ import (
 	"scvfs/ledger/fault"
 )
 
-// commit makes a batch durable, carrying the counters along.
+// commit makes a batch durable.
 func (w *Workbench) commit(fill func(*ledger.Batch)) error {
 	var b ledger.Batch
 	fill(&b)

@@ -110,8 +110,10 @@ func (w *Workbench) startQueued(j *job) bool {
 	if err != nil {
 		return w.endWithout(j, err.Error())
 	}
-	if why := w.cannotContinue(s, j.record(), a); why != "" {
-		return w.endWithout(j, why)
+	if c := s.conversation(j.record().Conversation); c != nil {
+		if why := cannotContinue(c.rec, a); why != "" {
+			return w.endWithout(j, why)
+		}
 	}
 	rec, sess := j.next(ledger.Starting, ""), s.touched()
 	g := w.grant(j, rec, sess, a)
@@ -155,13 +157,12 @@ type grant struct {
 func (w *Workbench) grant(j *job, rec *ledger.Job, sess *ledger.Session, a *agent.Agent) *grant {
 	g := &grant{w: w}
 	if g.conv = j.s.conversation(rec.Conversation); g.conv != nil {
-		g.convRec = g.conv.touched(j.s, rec.Created)
+		g.convRec = g.conv.touched(j.s, rec.Updated)
 	} else {
 		g.conv = &conversation{}
 		g.convRec = newConversation(sess, rec)
 		g.evicted = w.evict(j.s)
 	}
-	g.conv.next = g.convRec
 	rec.Conversation = g.convRec.ID
 	runRec := w.newRun(rec, g.convRec, a)
 	rec.Run = runRec.ID

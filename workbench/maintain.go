@@ -44,6 +44,13 @@ func (w *Workbench) Maintain() error {
 func (w *Workbench) maintainSession(s *session, before time.Time) error {
 	s.tr.Lock()
 	defer s.tr.Unlock()
+	rec := s.record()
+	switch {
+	case w.session(rec.ID) != s:
+		return nil // forgotten meanwhile
+	case rec.Closed && len(s.list()) == 0:
+		return w.forgetSession(s) // a daemon died between its last job and it
+	}
 	var errs []error
 	for _, j := range s.list() {
 		if rec := j.record(); rec.State.Terminal() && rec.Ended.Before(before) {
@@ -82,19 +89,25 @@ func (w *Workbench) forget(j *job) (sessionGone bool, err error) {
 	}
 	j.s.publish(sess)
 	left := j.s.remove(j)
-	if rec.Run != "" {
-		w.dropRun(rec.Run)
-		err = w.opt.Runs.Remove(rec.Run)
-	}
-	err = errors.Join(err, os.RemoveAll(filepath.Dir(w.JobFile(rec, "prompt"))))
-	if err != nil {
-		w.log.Warn("files of a forgotten job stay behind until maintenance", "job", j.address(), "err", err)
-	}
+	w.removeFiles(rec)
 	w.announce(jobChange(JobGone, rec))
 	if left == 0 && sess.Closed {
 		return true, w.forgetSession(j.s)
 	}
 	return false, nil
+}
+
+// removeFiles removes what a forgotten job leaves. What cannot be removed now
+// is swept by maintenance: the job is gone all the same.
+func (w *Workbench) removeFiles(rec *ledger.Job) {
+	var err error
+	if rec.Run != "" {
+		w.dropRun(rec.Run)
+		err = w.opt.Runs.Remove(rec.Run)
+	}
+	if err = errors.Join(err, os.RemoveAll(filepath.Dir(w.JobFile(rec, "prompt")))); err != nil {
+		w.log.Warn("files of a forgotten job stay behind until maintenance", "job", address(rec.Session, rec.Number), "err", err)
+	}
 }
 
 // sweepRuns removes run directories that no record names: a daemon died
@@ -107,17 +120,19 @@ func (w *Workbench) sweepRuns() error {
 	var errs []error
 	for _, id := range ids {
 		w.mu.RLock()
-		_, known := w.runs[id]
+		rec, known := w.runs[id]
 		w.mu.RUnlock()
-		if known || w.bad > 0 { // an unreadable record may name it
-			continue
+		switch {
+		case rec != nil && rec.State.Terminal():
+			errs = append(errs, w.opt.Runs.RemoveTmp(id))
+		case !known && w.bad == 0: // else an unreadable record may name it
+			errs = append(errs, w.opt.Runs.Remove(id))
 		}
-		errs = append(errs, w.opt.Runs.Remove(id))
 	}
 	return errors.Join(errs...)
 }
 
-// sweepSessions removes the files of sessions that the ledger forgot.
+// sweepSessions removes the files of sessions and jobs that the ledger forgot.
 func (w *Workbench) sweepSessions() error {
 	top := filepath.Join(w.opt.State, "jobs")
 	entries, err := os.ReadDir(top)
@@ -127,14 +142,37 @@ func (w *Workbench) sweepSessions() error {
 	if err != nil {
 		return err
 	}
-	known := map[string]bool{}
-	for _, rec := range w.Sessions() {
-		known[filepath.Base(w.sessionDir(rec))] = true
+	known := map[string]*session{}
+	for _, s := range w.allSessions() {
+		known[filepath.Base(w.sessionDir(s.record()))] = s
 	}
 	var errs []error
 	for _, e := range entries {
-		if !known[e.Name()] && w.bad == 0 {
-			errs = append(errs, os.RemoveAll(filepath.Join(top, e.Name())))
+		dir := filepath.Join(top, e.Name())
+		switch s := known[e.Name()]; {
+		case w.bad > 0: // an unreadable record may name it
+		case s != nil:
+			errs = append(errs, s.sweepJobs(dir))
+		default:
+			errs = append(errs, os.RemoveAll(dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sweepJobs removes the files of jobs that the ledger forgot. A job's files
+// come before its record, both under s.tr.
+func (s *session) sweepJobs(dir string) error {
+	s.tr.Lock()
+	defer s.tr.Unlock()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // none yet, or gone meanwhile
+	}
+	var errs []error
+	for _, e := range entries {
+		if n, ok := ParseJobName(e.Name()); !ok || s.job(n) == nil {
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
 		}
 	}
 	return errors.Join(errs...)

@@ -67,7 +67,8 @@ func (w *Workbench) recoverJob(j *job) {
 	}
 	runRec, ok := w.Run(rec.Run)
 	if !ok {
-		w.lost(j, "its run's record is gone")
+		j.s.running++
+		w.spawn(func() { w.lose(j) })
 		return
 	}
 	a, err := w.agent(rec.Agent)
@@ -84,19 +85,42 @@ func (w *Workbench) recoverJob(j *job) {
 	w.spawn(t.adopt)
 }
 
-// lost ends a job of which nothing is left to run. The caller holds s.tr.
-func (w *Workbench) lost(j *job, why string) {
-	if err := w.advance(j, j.next(ledger.Interrupted, why), also{}); err != nil {
-		w.log.Error("a job's end cannot be recorded", "job", j.address(), "err", err)
+// lose ends a job whose run's record cannot be read, once nothing of the run
+// lives any more.
+func (w *Workbench) lose(j *job) {
+	t := &turn{w: w, j: j, rec: &ledger.Run{ID: j.record().Run}}
+	if proc, standing, err := w.opt.Runs.Adopt(t.rec.ID); err == nil && standing == run.Live && t.halt(proc) != nil {
+		return
 	}
+	_ = t.untilDone("end", func() error {
+		j.s.tr.Lock()
+		defer j.s.tr.Unlock()
+		return w.advance(j, j.next(ledger.Interrupted, "its run's record cannot be read"), also{then: func() { j.s.running-- }})
+	})
 }
+
+// adoptTries is how often a run is tried to be adopted, a second apart, before
+// its job is given up.
+const adoptTries = 10
 
 // adopt takes over a run that an earlier daemon started.
 func (t *turn) adopt() {
 	defer t.guard()
-	proc, standing, err := t.w.opt.Runs.Adopt(t.rec.ID)
-	if fault.Is(err, fault.NotFound) {
-		standing, err = run.Never, nil // the daemon died before it made the directory
+	var proc run.Process
+	var standing run.Standing
+	var err error
+	tries := 0
+	if t.untilDone("adoption", func() error {
+		proc, standing, err = t.w.opt.Runs.Adopt(t.rec.ID)
+		if tries++; fault.Is(err, fault.NotFound) {
+			standing, err = run.Never, nil // the daemon died before it made the directory
+		}
+		if tries == adoptTries {
+			return nil
+		}
+		return err
+	}) != nil {
+		return
 	}
 	if err != nil {
 		t.settle(ending{state: ledger.Interrupted, detail: "its run cannot be adopted: " + err.Error(), exit: "unknown"})
@@ -107,11 +131,15 @@ func (t *turn) adopt() {
 		return
 	}
 	if err := t.restore(); err != nil {
+		if t.halt(proc) != nil {
+			return
+		}
 		t.settle(ending{state: ledger.Interrupted, detail: "its output cannot be read again: " + err.Error(), exit: "unknown"})
 		return
 	}
-	t.begun(proc)
-	t.attend(proc)
+	if t.begun(proc) == nil {
+		t.attend(proc)
+	}
 }
 
 // restore opens the log and puts the parser where the last checkpoint left it.
@@ -138,12 +166,34 @@ func (t *turn) restore() error {
 // again starts the job afresh when no shim ever took its run: nothing was
 // sent, and the run is void, so nothing is sent twice.
 func (t *turn) again() {
+	var next *turn
+	if t.untilDone("new start", func() (err error) {
+		next, err = t.replace()
+		return err
+	}) != nil {
+		return
+	}
+	if next == nil {
+		t.settle(ending{state: ledger.Cancelled, detail: "by " + t.cancelled().By + ", before it ran", exit: "not started"})
+		return
+	}
+	if t.j.record().Worktree != t.rec.ID { // else the job goes on in it
+		t.dropWorktree()
+	}
+	if err := t.w.opt.Runs.Remove(t.rec.ID); err != nil {
+		t.w.log.Warn("files of a void run stay behind", "run", t.rec.ID, "err", err)
+	}
+	next.serve()
+}
+
+// replace commits a new run in place of a void one; nil when the job was
+// cancelled meanwhile.
+func (t *turn) replace() (*turn, error) {
 	w, s := t.w, t.j.s
 	s.tr.Lock()
+	defer s.tr.Unlock()
 	if t.stopping {
-		s.tr.Unlock()
-		t.settle(ending{state: ledger.Cancelled, detail: "by " + t.j.record().Cancel.By + ", before it ran", exit: "not started"})
-		return
+		return nil, nil
 	}
 	rec, sess := t.j.next(ledger.Starting, ""), s.touched()
 	g := w.grant(t.j, rec, sess, t.agent)
@@ -152,15 +202,9 @@ func (t *turn) again() {
 		put:  func(b *ledger.Batch) { g.put(b); b.DeleteRun(t.rec.ID) },
 		then: func() { g.then(); w.dropRun(t.rec.ID); t.j.turn = g.turn },
 	})
-	s.tr.Unlock()
 	if err != nil {
 		g.drop()
-		w.log.Error("a job that never ran cannot start; the next daemon tries again", "job", t.j.address(), "err", err)
-		return
+		return nil, err
 	}
-	t.dropWorktree()
-	if err := w.opt.Runs.Remove(t.rec.ID); err != nil {
-		w.log.Warn("files of a void run stay behind", "run", t.rec.ID, "err", err)
-	}
-	g.turn.serve()
+	return g.turn, nil
 }

@@ -138,14 +138,14 @@ func (w *Workbench) planThread(p *plan, host string, j *job, prompt []byte) erro
 	p.draft.Call.Agent, p.draft.Call.Session, p.draft.Call.CWD, p.draft.Call.OnBusy = rec.Agent, "", "", ""
 	p.draft.Call.Worktree = false // it goes on in the one that it has
 	c := j.s.conversation(rec.Conversation)
-	if rec.Run == "" && (c == nil || host != rec.Session || !w.resumedBefore(j)) {
+	if rec.Run == "" && rec.Conversation != "" && (c == nil || host != rec.Session || !w.resumedBefore(j)) {
 		return w.planApart(p, j, prompt)
 	}
 	p.vendor = w.vendorOf(j, c)
-	if host == rec.Session && c != nil {
-		p.draft.Call.Session = rec.Conversation
-	}
 	goesOn := p.vendor != "" && p.agent.Resumes() && !p.agent.Stateless
+	if host == rec.Session && c != nil && (goesOn || p.agent.Stateless) {
+		p.draft.Call.Session = rec.Conversation // else it begins a new one
+	}
 	switch {
 	case rec.Run == "" && prompt == nil: // it never ran: nothing was cut off
 		return w.recordedPrompt(p, rec, nil, nil)
@@ -190,7 +190,17 @@ func (w *Workbench) resumeDir(rec *ledger.Job) (string, error) {
 	if err := w.verifyWorktree(rec.Worktree); err != nil {
 		return "", err
 	}
-	return resolveDir(rec.CWD, w.opt.Mount)
+	return w.sameDir(rec.CWD)
+}
+
+// sameDir returns a directory that was resolved before, if that is still what
+// its name leads to.
+func (w *Workbench) sameDir(dir string) (string, error) {
+	now, err := resolveDir(dir, w.opt.Mount)
+	if err == nil && now != dir {
+		err = fault.New(fault.Invalid, "%s leads to %s now, which is not the directory that it was", dir, now)
+	}
+	return now, err
 }
 
 // recordedPrompt starts over from the prompt that the job had.

@@ -61,11 +61,19 @@ func (w *Workbench) Run(id string) (*ledger.Run, bool) {
 // RunProcess returns the pid of a live run's agent, 0 when it has ended.
 func (w *Workbench) RunProcess(id string) int {
 	w.mu.RLock()
-	defer w.mu.RUnlock()
-	if proc := w.live[id]; proc != nil {
-		return proc.PID()
+	proc := w.live[id]
+	w.mu.RUnlock()
+	if proc == nil {
+		return 0
 	}
-	return 0
+	return proc.PID() // may read a file
+}
+
+// isLive tells whether a run has a process.
+func (w *Workbench) isLive(id string) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.live[id] != nil
 }
 
 // RunFile returns the path of a file of a run's directory: log, events, stderr.

@@ -131,9 +131,7 @@ func (w *Workbench) RegisterSession(id, workspace, label string) (*ledger.Sessio
 	for {
 		s := w.session(id)
 		if s == nil {
-			if s, err = w.newSession(id); err != nil {
-				return nil, err
-			}
+			s = w.newSession(id)
 		}
 		rec, again, err := w.registerIn(s, dir, agent.OneLine(label, labelRunes))
 		if !again {
@@ -144,15 +142,15 @@ func (w *Workbench) RegisterSession(id, workspace, label string) (*ledger.Sessio
 
 // newSession reserves the name. The session is visible only once its record
 // is committed; two callers at once get the same one.
-func (w *Workbench) newSession(id string) (*session, error) {
+func (w *Workbench) newSession(id string) *session {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s := w.making[id]; s != nil {
-		return s, nil
+		return s
 	}
 	s := newSession(&ledger.Session{ID: id, NextJob: 1})
 	w.making[id] = s
-	return s, nil
+	return s
 }
 
 // registerIn commits the session's record. again is true when s was forgotten

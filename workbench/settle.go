@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"scvfs/ledger"
 	"scvfs/workbench/activity"
@@ -48,14 +50,7 @@ func (t *turn) judge(proc run.Process) ending {
 	t.log.Flush()
 	exit, known := proc.Exit()
 	out := t.parser.Outcome(agent.Exit{Code: exit.Code, Signal: exit.Signal}, t.tail("stderr", stderrTail))
-	s := t.j.s
-	s.tr.Lock()
-	cancel := t.j.record().Cancel
-	if cancel == nil {
-		cancel = t.unsaved
-	}
-	s.tr.Unlock()
-	end := verdict(cancel, exit, known, out)
+	end := verdict(t.cancelled(), exit, known, out)
 	t.noteUnknown(out.Unknown)
 	end.usage = out.Usage
 	end.ran = exit.StartError == ""
@@ -80,6 +75,9 @@ func (t *turn) noteUnknown(kinds map[string]int) {
 // what the agent said, then how it exited.
 func verdict(cancel *ledger.Cancel, exit run.Exit, known bool, out agent.Outcome) ending {
 	end := ending{exit: exitWords(exit, known)}
+	if cancel != nil && known && !exit.Ended.IsZero() && exit.Ended.Before(cancel.At) {
+		cancel = nil // it had ended by itself when somebody asked
+	}
 	switch {
 	case cancel != nil:
 		end.state, end.detail = ledger.Cancelled, "by "+cancel.By
@@ -139,9 +137,22 @@ func (t *turn) reply(end *ending, out agent.Outcome) {
 		from := max(0, size-limit)
 		end.result, end.source, end.bytes = io.NewSectionReader(file, from, size-from), file, size
 	case len(out.Reply) > 0:
-		end.say(out.Reply[:min(int64(len(out.Reply)), limit)])
+		end.say(lastOf(out.Reply, limit))
 		end.bytes = int64(len(out.Reply))
 	}
+}
+
+// lastOf is the end of a text, at most limit bytes of it, and not half a
+// character.
+func lastOf(text []byte, limit int64) []byte {
+	if int64(len(text)) <= limit {
+		return text
+	}
+	text = text[int64(len(text))-limit:]
+	for len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return text
 }
 
 func sizeOf(f *os.File) int64 {
@@ -172,6 +183,10 @@ func (t *turn) settle(end ending) {
 	if end.source != nil {
 		defer end.source.Close()
 	}
+	if t.j.record().State.Terminal() { // a fault of ours after the end was recorded
+		t.close()
+		return
+	}
 	if end.result == nil && end.state != ledger.Completed && end.detail != "" {
 		end.say([]byte(end.detail + "\n"))
 	}
@@ -190,7 +205,7 @@ func (t *turn) settle(end ending) {
 // logEnd writes the last lines of the activity log.
 func (t *turn) logEnd(end ending) {
 	if t.log == nil && t.open() != nil {
-		return // told through OnError or launch; the ledger has the reason too
+		return // told through launch; the ledger has the reason too
 	}
 	t.log.Record(
 		activity.Event{Kind: agent.TurnEnded, Turn: t.rec.Turn, Status: string(end.state), Text: end.detail, Job: JobName(t.j.number)},
@@ -255,7 +270,9 @@ func (t *turn) conversationEnd(end ending, runRec *ledger.Run, rec *ledger.Job) 
 		return nil
 	}
 	conv := t.conv.touched(t.j.s, rec.Updated)
-	conv.Turns++
+	if end.ran {
+		conv.Turns++
+	}
 	told := t.parser.Session()
 	switch {
 	case told != "":
@@ -263,7 +280,7 @@ func (t *turn) conversationEnd(end ending, runRec *ledger.Run, rec *ledger.Job) 
 	case conv.Vendor == "" && end.ran:
 		conv.Vendor = t.rec.Vendor
 	}
-	runRec.Vendor = conv.Vendor
+	runRec.Vendor = cmp.Or(conv.Vendor, runRec.Vendor)
 	rec.Usage = ownUsage(end.usage, conv.Total)
 	if u := end.usage; u != nil && u.Total {
 		conv.Total = &ledger.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CostUSD: u.CostUSD}
@@ -301,8 +318,8 @@ func (t *turn) cutOff(end ending) []stop {
 	return cut
 }
 
-// untilDone tries f until it works, the daemon stops, or the failure is not
-// one that passes.
+// untilDone tries f until it works or the daemon stops, which is its only
+// error: what failed is a full disk mostly, which passes.
 func (t *turn) untilDone(what string, f func() error) error {
 	var tick *time.Ticker
 	for {

@@ -2,10 +2,12 @@ package workbench
 
 import (
 	"cmp"
+	"os"
 	"slices"
 	"time"
 
 	"scvfs/ledger"
+	"scvfs/workbench/activity"
 )
 
 // Snapshot is everything the workbench shows at one moment, as one document
@@ -97,7 +99,7 @@ func (w *Workbench) Snapshot() Snapshot {
 	slices.SortFunc(jobs, func(a, b *ledger.Job) int { return cmp.Compare(b.Serial, a.Serial) })
 	for _, rec := range jobs {
 		snap.Jobs = append(snap.Jobs, jobSnapshot(rec))
-		if rec.State.Terminal() && rec.Run == "" && rec.ResumedAs == "" {
+		if rec.Run == "" && rec.ResumedAs == "" && (rec.State == ledger.Interrupted || rec.State == ledger.Cancelled && w.isClosed(rec.Session)) {
 			snap.Restorable = append(snap.Restorable, Restorable{Session: rec.Session, Job: JobName(rec.Number), Task: rec.Task, Saved: rec.Updated})
 		}
 	}
@@ -105,6 +107,11 @@ func (w *Workbench) Snapshot() Snapshot {
 		snap.Runs = append(snap.Runs, w.runSnapshot(rec))
 	}
 	return snap
+}
+
+func (w *Workbench) isClosed(session string) bool {
+	rec, ok := w.Session(session)
+	return !ok || rec.Closed
 }
 
 func (w *Workbench) sessionSnapshot(rec *ledger.Session, jobs []*ledger.Job) SessionSnapshot {
@@ -145,7 +152,10 @@ func (w *Workbench) runSnapshot(rec *ledger.Run) RunSnapshot {
 	snap := RunSnapshot{
 		Handle: rec.ID, Agent: rec.Agent, Session: rec.Session, Transport: rec.Transport, Conversation: rec.Conversation,
 		Turn: rec.Turn, CWD: rec.CWD, State: rec.State, Detail: rec.Detail, Started: rec.Created,
-		LastActivity: rec.Updated, Live: w.RunProcess(rec.ID) != 0, Jobs: []string{},
+		LastActivity: rec.Updated, Live: w.isLive(rec.ID), Jobs: []string{},
+	}
+	if info, err := os.Stat(w.RunFile(rec.ID, activity.LogFile)); err == nil && info.ModTime().After(rec.Updated) {
+		snap.LastActivity = info.ModTime()
 	}
 	for _, n := range rec.Jobs {
 		snap.Job = address(rec.Session, n)

@@ -37,12 +37,19 @@ func (w *Workbench) PrecheckDraft(session string, doc []byte) error {
 	if err := w.precheckPrompt(doc); err != nil {
 		return err
 	}
+	if len(doc) > judged {
+		return nil // its beginning was judged when it came
+	}
 	draft, err := opening(doc)
 	if err != nil || draft == nil {
 		return err
 	}
 	return w.CheckDraft(session, *draft)
 }
+
+// judged is how much of a document is looked at while it is written: what
+// comes in more than a few writes is judged again only as a whole.
+const judged = 256 << 10
 
 // precheckPrompt looks at the part of a prompt that has come so far.
 func (w *Workbench) precheckPrompt(part []byte) error {
@@ -289,5 +296,5 @@ func (w *Workbench) begin(j *job, rec *ledger.Job, sess *ledger.Session, p *plan
 // links change.
 func (w *Workbench) relink(j *job, rec *ledger.Job) {
 	j.rec.Store(rec)
-	w.announce(jobChange(JobChanged, rec))
+	w.announce(jobChange(JobLinked, rec))
 }

@@ -1,6 +1,8 @@
 package workbench
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,10 +41,12 @@ type turn struct {
 	read   int64    // offset up to which stdout has been parsed
 	saved  int64    // offset of the last checkpoint
 	notes  []string // for the log, once it is open
+	told   string   // the agent's own session id, as far as it is recorded
 
 	// Guarded by j.s.tr.
 	proc     run.Process
 	stopping bool           // somebody asked for a stop
+	launched func()         // ends what launching waits for; nil before and after
 	unsaved  *ledger.Cancel // a cancel that could not be recorded on a full disk
 }
 
@@ -59,22 +63,29 @@ func (t *turn) serve() {
 		return
 	}
 	if err != nil {
-		t.settle(ending{state: ledger.Failed, detail: err.Error(), exit: "not started"})
+		end := ending{state: ledger.Failed, detail: err.Error(), exit: "not started"}
+		if cancel := t.cancelled(); cancel != nil {
+			end.state, end.detail = ledger.Cancelled, "by "+cancel.By+", before it ran"
+		}
+		t.settle(end)
 		return
 	}
-	t.begun(proc)
-	t.attend(proc)
+	if t.begun(proc) == nil {
+		t.attend(proc)
+	}
 }
 
 // attend follows a run that has a process, and settles it.
 func (t *turn) attend(proc run.Process) {
 	if err := t.follow(proc); err != nil {
-		if !errors.Is(err, errLeft) {
-			t.w.log.Error("a run's output cannot be followed", "run", t.rec.ID, "err", err)
-			t.log.Record(activity.Event{Kind: agent.Note, Text: "the output could not be read: " + err.Error()})
-		} else {
+		if errors.Is(err, errLeft) {
 			t.checkpoint()
 			t.close()
+			return
+		}
+		t.w.log.Error("a run's output cannot be followed; it is stopped", "run", t.rec.ID, "err", err)
+		t.log.Record(activity.Event{Kind: agent.Note, Text: "the run is stopped, its output could not be read: " + err.Error()})
+		if t.halt(proc) != nil {
 			return
 		}
 	}
@@ -85,13 +96,59 @@ func (t *turn) attend(proc run.Process) {
 func (t *turn) guard() {
 	if r := recover(); r != nil {
 		t.w.log.Error("panic in a turn", "job", t.j.address(), "panic", r, "stack", string(debug.Stack()))
+		if t.proc != nil && t.halt(t.proc) != nil {
+			return
+		}
 		t.settle(ending{state: ledger.Failed, detail: fmt.Sprintf("internal error: %v", r), exit: "unknown"})
 	}
 }
 
+// halt stops a run that cannot be followed and waits until nothing of it
+// lives: a job whose agent goes on unwatched must not seem to have ended. It
+// fails when the daemon stops first.
+func (t *turn) halt(proc run.Process) error {
+	for {
+		if err := proc.Stop(t.w.ctx); err != nil && t.w.ctx.Err() == nil {
+			t.w.log.Error("a run could not be stopped", "run", t.rec.ID, "err", err)
+		}
+		select {
+		case <-proc.Done():
+			return nil
+		case <-t.w.ctx.Done():
+			t.close()
+			return errLeft
+		}
+	}
+}
+
+// cancelled returns who asked the job to stop; nil for nobody.
+func (t *turn) cancelled() *ledger.Cancel {
+	t.j.s.tr.Lock()
+	defer t.j.s.tr.Unlock()
+	return cmp.Or(t.j.record().Cancel, t.unsaved)
+}
+
+// errStopped ends a launch that somebody cancelled.
+var errStopped = errors.New("cancelled before it was started")
+
+// launching gives the launch a context that a cancel ends, which it has been
+// already when somebody was faster.
+func (t *turn) launching() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(t.w.ctx)
+	t.j.s.tr.Lock()
+	defer t.j.s.tr.Unlock()
+	t.launched = cancel
+	if t.stopping {
+		cancel()
+	}
+	return ctx, cancel
+}
+
 // launch makes the run's directory and starts its shim.
 func (t *turn) launch() (run.Process, error) {
-	if err := t.makeWorktree(); err != nil {
+	ctx, done := t.launching()
+	defer done()
+	if err := t.makeWorktree(ctx); err != nil {
 		return nil, err
 	}
 	job := t.j.record()
@@ -125,6 +182,9 @@ func (t *turn) launch() (run.Process, error) {
 	)
 	for _, note := range t.notes {
 		t.log.Record(activity.Event{Kind: agent.Note, Text: note})
+	}
+	if ctx.Err() != nil {
+		return nil, errStopped
 	}
 	return t.w.opt.Runs.Start(t.rec.ID)
 }
@@ -174,26 +234,35 @@ func (t *turn) open() (err error) {
 }
 
 // begun records that the run has a process, and stops it at once when somebody
-// asked for that meanwhile.
-func (t *turn) begun(proc run.Process) {
-	s := t.j.s
-	s.tr.Lock()
-	defer s.tr.Unlock()
+// asked for that meanwhile. It fails only when the daemon stops before that
+// could be recorded.
+func (t *turn) begun(proc run.Process) error {
+	t.live(proc)
+	return t.untilDone("start", func() error {
+		s := t.j.s
+		s.tr.Lock()
+		defer s.tr.Unlock()
+		if t.j.record().State != ledger.Starting {
+			return nil // adopted at work
+		}
+		rec := t.j.next(ledger.Working, t.j.record().Detail)
+		runRec := t.runRecord(ledger.Working, "")
+		return t.w.advance(t.j, rec, also{
+			put:  func(b *ledger.Batch) { b.PutRun(runRec) },
+			then: func() { t.w.showRun(runRec) },
+		})
+	})
+}
+
+// live makes the process known to whoever stops the job.
+func (t *turn) live(proc run.Process) {
+	t.j.s.tr.Lock()
+	defer t.j.s.tr.Unlock()
 	t.proc = proc
 	t.w.setLive(t.rec.ID, proc)
 	if t.stopping {
 		t.kill()
 	}
-	if t.j.record().State != ledger.Starting {
-		return // adopted at work
-	}
-	rec := t.j.next(ledger.Working, t.j.record().Detail)
-	runRec := t.runRecord(ledger.Working, "")
-	if err := t.w.advance(t.j, rec, also{put: func(b *ledger.Batch) { b.PutRun(runRec) }}); err != nil {
-		t.w.log.Warn("a job works, but that could not be recorded", "job", t.j.address(), "err", err)
-		return
-	}
-	t.w.showRun(runRec)
 }
 
 // runRecord returns a copy of the run's record in a new state.
@@ -217,8 +286,11 @@ func (t *turn) stop() {
 		return
 	}
 	t.stopping = true
-	if t.proc != nil {
+	switch {
+	case t.proc != nil:
 		t.kill()
+	case t.launched != nil:
+		t.launched()
 	}
 }
 
@@ -283,6 +355,7 @@ func (t *turn) drain(out io.ReaderAt, buf []byte) error {
 			t.read += int64(n)
 			t.parser.Parse(buf[:n], t.log.Parsed)
 			t.log.Flush()
+			t.keepSession()
 			if t.read-t.saved >= checkpointBytes {
 				t.checkpoint()
 			}
@@ -295,6 +368,38 @@ func (t *turn) drain(out io.ReaderAt, buf []byte) error {
 		}
 	}
 	return errLeft
+}
+
+// keepSession records the agent's own session id as soon as its output told
+// it, so that a job which is cut off can go on with it whatever becomes of the
+// output.
+func (t *turn) keepSession() {
+	id := t.parser.Session()
+	if id == "" || id == t.told {
+		return
+	}
+	s := t.j.s
+	s.tr.Lock()
+	defer s.tr.Unlock()
+	runRec := t.runRecord(t.j.record().State, "")
+	var convRec *ledger.Conversation
+	if t.conv != nil {
+		convRec = t.conv.touched(s, runRec.Updated)
+		convRec.Vendor = id
+	}
+	if err := t.w.commit(func(b *ledger.Batch) {
+		b.PutRun(runRec)
+		if convRec != nil {
+			b.PutConversation(convRec)
+		}
+	}); err != nil {
+		return // tried again with the next output, and at the end
+	}
+	t.told = id
+	t.w.showRun(runRec)
+	if convRec != nil {
+		s.putConversation(t.conv, convRec)
+	}
 }
 
 // checkpoint saves how far the output is parsed, and gives what lies far

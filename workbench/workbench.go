@@ -25,8 +25,7 @@
 //
 //   - A state change is durable before anyone can see it, and changes that
 //     come together are one commit.
-//   - Terminal is terminal: end is the only way into a terminal state and is
-//     passed once.
+//   - Terminal is terminal: no record follows a terminal one (follows).
 //   - At most limits.jobs turns of a session run; the others wait first in,
 //     first out.
 //   - A slot is free before the result of the job that held it can be seen.
@@ -105,6 +104,7 @@ type Workbench struct {
 	ended    map[ledger.AgentState]uint64
 	lastTime time.Time                    // of the last change
 	trees    map[string]worktree.Worktree // that are there
+	removing map[string]bool              // worktrees
 	dirty    map[string]dirtyWord
 }
 
@@ -136,7 +136,7 @@ func New(opt Options) (*Workbench, error) {
 		opt:  opt, log: opt.Log, limits: opt.Config.Limits, changes: newChanges(), started: time.Now(), lastTime: time.Now(),
 		ctx: ctx, cancel: cancel,
 		sessions: map[string]*session{}, making: map[string]*session{}, runs: map[string]*ledger.Run{}, live: map[string]run.Process{},
-		ended: map[ledger.AgentState]uint64{}, trees: map[string]worktree.Worktree{}, dirty: map[string]dirtyWord{},
+		ended: map[ledger.AgentState]uint64{}, trees: map[string]worktree.Worktree{}, removing: map[string]bool{}, dirty: map[string]dirtyWord{},
 	}
 	if err := w.load(); err != nil {
 		cancel()

@@ -73,7 +73,7 @@ func (w *Workbench) WorktreeUsers(name string) []string {
 	}
 	var users []string
 	for _, rec := range w.Active() {
-		if rec.Worktree == name || under(rec.CWD, wt.Path) {
+		if rec.Worktree == name || rec.Run == name || under(rec.CWD, wt.Path) {
 			users = append(users, address(rec.Session, rec.Number))
 		}
 	}
@@ -116,12 +116,25 @@ func (w *Workbench) RemoveWorktree(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	w.markRemoving(name, true)
+	defer w.markRemoving(name, false)
 	if err := w.opt.Worktrees.Remove(ctx, wt, w.WorktreeUsers(name)); err != nil {
 		return err
 	}
 	w.dropWorktree(name)
 	w.announce(Change{Kind: WorktreeGone, Detail: name})
 	return nil
+}
+
+// markRemoving keeps jobs from starting in a worktree that is on its way out.
+func (w *Workbench) markRemoving(name string, removing bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if removing {
+		w.removing[name] = true
+	} else {
+		delete(w.removing, name)
+	}
 }
 
 // checkRepository refuses a worktree of what is no repository.
@@ -145,6 +158,12 @@ func (w *Workbench) verifyWorktree(name string) error {
 	if name == "" {
 		return nil
 	}
+	w.mu.RLock()
+	removing := w.removing[name]
+	w.mu.RUnlock()
+	if removing {
+		return fault.New(fault.Busy, "worktree %s is being removed", name)
+	}
 	wt, err := w.opt.Worktrees.Get(name)
 	if err != nil {
 		return err
@@ -154,12 +173,12 @@ func (w *Workbench) verifyWorktree(name string) error {
 
 // makeWorktree makes the job's worktree, of the run's name, and records that
 // job, run and conversation are there from now on.
-func (t *turn) makeWorktree() error {
+func (t *turn) makeWorktree(ctx context.Context) error {
 	job := t.j.record()
 	if !job.Call.Worktree || job.Worktree != "" {
 		return nil
 	}
-	wt, err := t.w.opt.Worktrees.Make(t.w.ctx, job.CWD, t.rec.ID)
+	wt, err := t.w.opt.Worktrees.Make(ctx, job.CWD, t.rec.ID)
 	if err != nil {
 		return fault.In("worktree", "", err)
 	}
@@ -167,6 +186,15 @@ func (t *turn) makeWorktree() error {
 	for _, note := range wt.Notes {
 		t.notes = append(t.notes, "worktree: "+note)
 	}
+	if err := t.recordWorktree(wt); err != nil {
+		t.dropWorktree()
+		return err
+	}
+	return nil
+}
+
+// recordWorktree commits that job, run and conversation are in the worktree.
+func (t *turn) recordWorktree(wt worktree.Worktree) error {
 	s := t.j.s
 	s.tr.Lock()
 	defer s.tr.Unlock()

@@ -27,7 +27,7 @@ func doctor(args []string, stdout, stderr io.Writer) error {
 	set.StringVar(&flags.config, "config", "", "configuration file (default: $XDG_CONFIG_HOME/scvfs/config.toml)")
 	set.StringVar(&flags.state, "state", "", "directory of the state (default: $XDG_STATE_HOME/scvfs)")
 	if err := set.Parse(args); err != nil {
-		return usageError("")
+		return flagError(err)
 	}
 	failed := 0
 	for _, c := range checks(flags) {
@@ -62,9 +62,10 @@ func checks(flags serveFlags) []check {
 	}
 	home, _ := os.UserHomeDir()
 	look := agent.NewLookPath(home, os.Getenv("PATH"))
-	for _, name := range agent.Builtin().Names() {
+	table := configured(flags)
+	for _, name := range table.Names() {
 		all = append(all, check{"agent " + name, false, func() (string, error) {
-			a, err := agent.Builtin().Get(name)
+			a, err := table.Get(name)
 			if err != nil {
 				return "", err
 			}
@@ -76,6 +77,20 @@ func checks(flags serveFlags) []check {
 		}})
 	}
 	return all
+}
+
+// configured is the table of agents in force; where the configuration is
+// wrong, which another check tells, the built-in one.
+func configured(flags serveFlags) *agent.Table {
+	conf, _, err := settings(flags)
+	if err != nil {
+		return agent.Builtin()
+	}
+	table, err := conf.Table()
+	if err != nil {
+		return agent.Builtin()
+	}
+	return table
 }
 
 func openFUSE() (string, error) {

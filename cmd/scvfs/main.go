@@ -4,6 +4,8 @@
 package main
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -73,8 +75,17 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
+// flagError is what the flag package has complained about already, or help
+// that was asked for.
+func flagError(err error) error {
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	return usageError("")
+}
+
 func exitCode(err error, stderr io.Writer) int {
-	if err == nil {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}
 	if text := err.Error(); text != "" {

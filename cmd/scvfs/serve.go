@@ -37,7 +37,7 @@ func parseServe(args []string, stderr io.Writer) (serveFlags, error) {
 	set.StringVar(&f.config, "config", "", "configuration file (default: $XDG_CONFIG_HOME/scvfs/config.toml)")
 	set.BoolVar(&f.verbose, "v", false, "log more")
 	if err := set.Parse(args); err != nil {
-		return f, usageError("")
+		return f, flagError(err)
 	}
 	if set.NArg() > 0 {
 		return f, usageError(fmt.Sprintf("serve takes flags only, not %q", set.Arg(0)))
@@ -60,10 +60,15 @@ func serve(args []string, stderr io.Writer) error {
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	d := &instance{log: log, umask: umask, stop: make(chan string, 1)}
 	defer d.close()
+	signals := make(chan os.Signal, 4)
+	// SIGPIPE is caught, not ignored: a closed stderr must not end the daemon,
+	// and an ignored signal would be inherited by agents.
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	defer signal.Stop(signals)
 	if err := d.open(flags); err != nil {
 		return err
 	}
-	return d.run(stderr)
+	return d.run(stderr, signals)
 }
 
 // instance is one running daemon: what it opened, in order.
@@ -135,12 +140,7 @@ func (d *instance) open(flags serveFlags) error {
 }
 
 // run serves until a signal, a write to ctl, or an unmount by somebody else.
-func (d *instance) run(stderr io.Writer) error {
-	signals := make(chan os.Signal, 4)
-	// SIGPIPE is caught, not ignored: a closed stderr must not end the daemon,
-	// and an ignored signal would be inherited by agents.
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
-	defer signal.Stop(signals)
+func (d *instance) run(stderr io.Writer, signals <-chan os.Signal) error {
 	gone := make(chan struct{})
 	go func() { d.server.Wait(); close(gone) }()
 	fmt.Fprintf(stderr, "scvfs: ready: %s\n", d.mount)

@@ -22,7 +22,7 @@ func umount(args []string, stderr io.Writer) error {
 	set.SetOutput(stderr)
 	force := set.Bool("force", false, "also when it is in use or its daemon hangs; whoever uses it gets errors")
 	if err := set.Parse(args); err != nil {
-		return usageError("")
+		return flagError(err)
 	}
 	if set.NArg() != 1 {
 		return usageError("umount takes one mount point: scvfs umount ~/scv")
@@ -31,6 +31,9 @@ func umount(args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
+		dir = filepath.Join(parent, filepath.Base(dir)) // as the mount table has it
+	}
 	if *force {
 		n, err := fusefs.Recover(dir)
 		if err == nil && n == 0 {
@@ -38,7 +41,26 @@ func umount(args []string, stderr io.Writer) error {
 		}
 		return err
 	}
+	if !ours(dir) {
+		return fault.New(fault.Invalid, "no tree of scvfs is mounted on %s", dir)
+	}
 	return leave(dir)
+}
+
+// ours tells by the mount table alone, since a dead mount hangs whoever looks
+// at it, whether a tree of this program is mounted on dir.
+func ours(dir string) bool {
+	table, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return false
+	}
+	point := strings.NewReplacer(`\`, `\134`, " ", `\040`, "\t", `\011`, "\n", `\012`).Replace(dir)
+	for line := range strings.Lines(string(table)) {
+		if f := strings.Fields(line); len(f) > 2 && f[1] == point && f[2] == "fuse.scvfs" {
+			return true
+		}
+	}
+	return false
 }
 
 // leave unmounts as the user that mounted it may: root by itself, others
