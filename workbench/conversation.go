@@ -196,7 +196,11 @@ func (w *Workbench) Conversation(session, id string) (*ledger.Conversation, bool
 
 // ConversationJobs returns the jobs of a conversation, oldest first.
 func (w *Workbench) ConversationJobs(session, id string) []*ledger.Job {
-	return slices.DeleteFunc(w.Jobs(session), func(rec *ledger.Job) bool { return rec.Conversation != id })
+	s := w.session(session)
+	if s == nil {
+		return nil
+	}
+	return records(s.lane(id))
 }
 
 // ConversationState is that of the job that runs its turn, queued when one

@@ -108,6 +108,7 @@ func (w *Workbench) show(j *job, rec *ledger.Job) {
 	j.rec.Store(rec)
 	if rec.State.Terminal() {
 		w.countEnded(rec.State)
+		j.s.ended(j)
 		close(j.done)
 	}
 	w.announce(jobChange(JobChanged, rec))

@@ -116,6 +116,7 @@ func (w *Workbench) startQueued(j *job) bool {
 		}
 	}
 	rec, sess := j.next(ledger.Starting, ""), s.touched()
+	began := rec.Conversation == ""
 	g := w.grant(j, rec, sess, a)
 	if err := w.advance(j, rec, also{sess: sess, put: g.put, then: g.then}); err != nil {
 		w.log.Error("a queued job cannot start; maintenance tries again", "job", j.address(), "err", err)
@@ -123,6 +124,9 @@ func (w *Workbench) startQueued(j *job) bool {
 		return false
 	}
 	s.unqueue(j)
+	if began {
+		s.joined(j)
+	}
 	w.run(g.turn)
 	return true
 }

@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -56,6 +57,28 @@ func (s *session) add(j *job) {
 	defer s.mu.Unlock()
 	s.jobs[j.number] = j
 	s.order = append(s.order, j)
+	rec := j.record()
+	if !rec.State.Terminal() {
+		s.open[j.number] = j
+	}
+	if rec.Conversation != "" {
+		s.lanes[rec.Conversation] = append(s.lanes[rec.Conversation], j)
+	}
+}
+
+// joined enters a job in the conversation that it began after it was added.
+func (s *session) joined(j *job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := j.record().Conversation
+	s.lanes[id] = append(s.lanes[id], j)
+}
+
+// ended takes a job out of those that have not.
+func (s *session) ended(j *job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, j.number)
 }
 
 // remove makes a job invisible and tells how many are left.
@@ -63,6 +86,12 @@ func (s *session) remove(j *job) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.jobs, j.number)
+	id := j.record().Conversation
+	if left := slices.DeleteFunc(slices.Clone(s.lanes[id]), func(o *job) bool { return o == j }); len(left) > 0 {
+		s.lanes[id] = left
+	} else {
+		delete(s.lanes, id)
+	}
 	if i, ok := slices.BinarySearchFunc(s.order, j.number, byNumber); ok {
 		s.order = slices.Delete(slices.Clone(s.order), i, i+1)
 	}
@@ -259,9 +288,18 @@ func (w *Workbench) forgetSession(s *session) error {
 	return nil
 }
 
-// unfinished returns the jobs that have not ended.
+// unfinished returns the jobs that have not ended, oldest first.
 func (s *session) unfinished() []*job {
-	return slices.DeleteFunc(s.list(), func(j *job) bool { return j.record().State.Terminal() })
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(s.open), func(a, b *job) int { return cmp.Compare(a.number, b.number) })
+}
+
+// lane returns the jobs of a conversation, oldest first.
+func (s *session) lane(id string) []*job {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.SortedFunc(slices.Values(s.lanes[id]), func(a, b *job) int { return cmp.Compare(a.number, b.number) })
 }
 
 // SetLabel changes whom a live session says that it serves.

@@ -118,12 +118,16 @@ type session struct {
 	mu    sync.RWMutex
 	rec   *ledger.Session
 	jobs  map[uint64]*job
-	order []*job // by number
+	order []*job          // by number
+	open  map[uint64]*job // those that have not ended
 	convs map[string]*conversation
+	lanes map[string][]*job // by conversation, also of one that is forgotten
 }
 
 func newSession(rec *ledger.Session) *session {
-	return &session{rec: rec, jobs: map[uint64]*job{}, convs: map[string]*conversation{}}
+	return &session{
+		rec: rec, jobs: map[uint64]*job{}, open: map[uint64]*job{}, convs: map[string]*conversation{}, lanes: map[string][]*job{},
+	}
 }
 
 // New opens the workbench over what the ledger holds, adopts or settles every
