@@ -31,6 +31,7 @@ type Change struct {
 	Kind    ChangeKind        `json:"kind"`
 	Session string            `json:"session,omitempty"`
 	Job     string            `json:"job,omitempty"`
+	Run     string            `json:"run,omitempty"`
 	Agent   string            `json:"agent,omitempty"`
 	State   ledger.AgentState `json:"state,omitempty"`
 	Status  ledger.JobStatus  `json:"status,omitempty"`

@@ -116,7 +116,7 @@ func (w *Workbench) show(j *job, rec *ledger.Job) {
 
 func jobChange(kind ChangeKind, rec *ledger.Job) Change {
 	return Change{
-		Kind: kind, Session: rec.Session, Job: JobName(rec.Number), Agent: rec.Agent,
+		Kind: kind, Session: rec.Session, Job: JobName(rec.Number), Run: rec.Run, Agent: rec.Agent,
 		State: rec.State, Status: rec.State.Status(), Task: rec.Task, Detail: rec.Detail,
 	}
 }

@@ -315,7 +315,7 @@ func (w *world) endDaemon() {
 		}
 	default:
 	}
-	if out, err := w.try(`for j in "$M"/active/*; do [ ! -e "$j" ] || { echo cancel > "$j/ctl" || :; cat "$j/wait" >/dev/null; }; done 2>&1`); err != nil {
+	if out, err := w.try(`for j in "$M"/active/*; do j=$(readlink -f "$j"); [ ! -e "$j" ] || { echo cancel > "$j/ctl" || :; cat "$j/wait" >/dev/null; }; done 2>&1`); err != nil {
 		w.t.Errorf("cancelling what is left: %v\n%s", err, out)
 	}
 	w.checkHeld()
@@ -338,7 +338,8 @@ func (w *world) held() (files, routines int) {
 	return len(entries), routines
 }
 
-// slack is what may come and go by itself: readers of /dev/fuse, and timers.
+// slack is what may come and go by itself: readers of /dev/fuse with their
+// pipes, inotify, and timers.
 const slack = 20
 
 // checkHeld waits until the daemon, whose jobs have all ended, holds no more
@@ -346,7 +347,7 @@ const slack = 20
 func (w *world) checkHeld() {
 	for deadline := time.Now().Add(patience / 4); ; time.Sleep(20 * time.Millisecond) {
 		files, routines := w.held()
-		if w.t.Failed() || files <= w.files+slack/4 && routines <= w.routines+slack {
+		if w.t.Failed() || files <= w.files+slack && routines <= w.routines+slack {
 			return
 		}
 		if time.Now().After(deadline) {

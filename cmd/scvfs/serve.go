@@ -82,6 +82,8 @@ type instance struct {
 	bench  *workbench.Workbench
 	server *fusefs.Server
 	runs   *run.Manager
+
+	forgetting func() // ends what forget began
 }
 
 // shutdown asks for an orderly stop; it never blocks.
@@ -135,8 +137,35 @@ func (d *instance) open(flags serveFlags) error {
 	tree := fs.New(d.bench, fs.Options{
 		Shutdown: func() { d.shutdown("asked by a write to ctl") }, WorkDir: work, MountPoint: d.mount, DefaultAgent: conf.DefaultAgent, Log: d.log,
 	})
-	d.server, err = fusefs.Mount(d.mount, tree.Root(), fusefs.Options{Log: d.log})
-	return err
+	changes := d.bench.Subscribe()
+	if d.server, err = fusefs.Mount(d.mount, tree.Root(), fusefs.Options{Log: d.log}); err != nil {
+		return err
+	}
+	d.forget(changes)
+	return nil
+}
+
+// forget tells the kernel of the names that changes take out of the tree, so
+// that it lets go of all it knows below them. It holds no lock and serves no
+// request, as fusefs asks of whoever calls Forget.
+func (d *instance) forget(changes *workbench.Subscription) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	d.forgetting = func() { cancel(); <-done }
+	go func() {
+		defer close(done)
+		for {
+			came, err := changes.Next(ctx)
+			if err != nil {
+				return
+			}
+			for _, c := range came {
+				for _, name := range fs.Stale(c) {
+					d.server.Forget(name.Dir, name.Name)
+				}
+			}
+		}
+	}()
 }
 
 // run serves until a signal, a write to ctl, or an unmount by somebody else.
@@ -167,6 +196,9 @@ func (d *instance) run(stderr io.Writer, signals <-chan os.Signal) error {
 // when the workbench stops, and nothing commits when the ledger closes.
 func (d *instance) close() {
 	daemon.SdNotify(false, daemon.SdNotifyStopping)
+	if d.forgetting != nil {
+		d.forgetting()
+	}
 	if d.server != nil {
 		if err := d.server.Unmount(); err != nil {
 			d.log.Error("unmount", "err", err)
