@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,7 +137,7 @@ func parseCall(doc []byte) (Draft, error) {
 	if err := json.Unmarshal(doc, &call); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return Draft{}, fault.New(fault.Invalid, "key %q of the agent call takes a %s, not a %s", strings.TrimPrefix(wrong.Field, "Call."), wrong.Type, wrong.Value)
+			return Draft{}, fault.New(fault.Invalid, "key %q of the agent call takes %s, not a %s", strings.TrimPrefix(wrong.Field, "Call."), kindWords(wrong.Type), wrong.Value)
 		}
 		return Draft{}, fault.New(fault.Invalid, "the agent call cannot be read: %w", err)
 	}
@@ -145,6 +146,17 @@ func parseCall(doc []byte) (Draft, error) {
 	}
 	trimBlank(&call.Call)
 	return Draft{Call: call.Call, Prompt: []byte(*call.Prompt)}, nil
+}
+
+// kindWords names what a key takes, for people.
+func kindWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int64:
+		return "a whole number"
+	}
+	return "a text"
 }
 
 func unknownKey(key string) error {

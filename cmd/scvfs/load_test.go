@@ -30,7 +30,7 @@ func init() {
 	count, dir, _ := strings.Cut(arg, " ")
 	n, err := strconv.Atoi(count)
 	if err == nil {
-		err = map[string]func(int, string) error{"walk": walkClient, "status": statusClient}[name](n, dir)
+		err = map[string]func(int, string) error{"walk": walkClient, "status": statusClient, "jobs": jobsClient}[name](n, dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -147,15 +147,13 @@ func statusClient(n int, path string) error {
 	return nil
 }
 
-// The word of a file changes as fast as it can while it is read 100,000 times:
+// The word of a file changes as fast as it can while it is read 30,000 times:
 // no read may be empty, or half of one and half of the other.
 func TestReadsOfAChangingFileAreWholeAndNeverEmpty(t *testing.T) {
-	// Two jobs whose state changes have words of different lengths do not come
-	// often enough, so the changing file is the session's label in snapshot's
-	// sibling: the session's own label file.
+	// No status changes as often, so the file is the session's label.
 	w := newWorld(t, "").session()
 	w.sh(`echo 'label agent sh' > "$S/ctl"`)
-	reads := 100_000
+	reads := 30_000
 	if testing.Short() {
 		reads = 5_000
 	}
@@ -176,9 +174,59 @@ func TestReadsOfAChangingFileAreWholeAndNeverEmpty(t *testing.T) {
 	}
 }
 
-// A status that really changes, read as fast as it goes, by many jobs.
+// jobsClient reads the status of every job of a session in turn, n times in
+// all; each must be one whole word that is possible. It ends with an error when
+// no status ever changed under it.
+func jobsClient(n int, dir string) error {
+	changed := 0
+	last := map[string]string{}
+	for read := 0; read < n; {
+		jobs, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, job := range jobs {
+			text, err := os.ReadFile(filepath.Join(dir, job.Name(), "status"))
+			if err != nil {
+				return err
+			}
+			switch word := string(text); word {
+			case "running\n", "completed\n":
+				if old := last[job.Name()]; old != "" && old != word {
+					changed++
+				}
+				last[job.Name()] = word
+			default:
+				return fmt.Errorf("read %d: %s is %q", read, job.Name(), word)
+			}
+			read++
+		}
+	}
+	if changed == 0 {
+		return errors.New("no status changed while it was read")
+	}
+	return nil
+}
+
+// Statuses are read 100,000 times while the jobs start and end: none is empty,
+// none mixed.
 func TestReadsOfStatusWhileJobsEnd(t *testing.T) {
-	w := newWorld(t, "").session()
-	w.sh(`for i in $(seq 40); do echo true > "$S/start"; done &
-n=0; while [ $n -lt 20000 ]; do for s in "$J"/*/status; do n=$((n+1)); [ -e "$s" ] || continue; read -r word < "$s"; case $word in running|completed) ;; *) echo "got '$word' from $s"; exit 1;; esac; done; done; wait`)
+	w := newWorld(t, "[limits]\njobs = 2\n").session()
+	reads := 100_000
+	if testing.Short() {
+		reads = 5_000
+	}
+	starter := w.command("bash", `while [ ! -e stop ]; do echo 'sleep 0.05' > "$S/start"; cat "$J"/*/wait > /dev/null; sleep 0.3; done`)
+	w.sh(`echo 'sleep 0.5' > "$S/start"`)
+	if err := starter.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := w.client("jobs", reads, filepath.Join(w.mount, "sessions/shop/jobs")).CombinedOutput()
+	if stopped := os.WriteFile(filepath.Join(w.place, "stop"), nil, 0o600); stopped != nil {
+		t.Fatal(stopped)
+	}
+	starter.Wait()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 }
