@@ -141,7 +141,7 @@ func (h *docHandle) Flush(ctx context.Context, by Closer) error {
 	switch {
 	case len(h.buf) == 0:
 		return nil
-	case by.Killed:
+	case by.Killed && (by.Opener || h.closing == nil): // else the opener closed it whole
 		h.reopen()
 		h.drop(ctx, fault.New(fault.Gone, "its writer was killed, so nothing of its %d bytes was sent; open %s and write it again", len(h.buf), h.d.path))
 		return nil

@@ -94,3 +94,21 @@ func diskFault(path string, err error) error {
 	}
 	return fault.New(fault.Internal, "%s cannot be written: %w", path, err)
 }
+
+// openRegular opens a file that an agent can reach, and so may have put
+// something in the place of that would hold us: a FIFO, or a link.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fault.New(fault.Internal, "%s is no regular file any more", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

@@ -2,12 +2,16 @@ package workbench
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"scvfs/ledger"
 	"scvfs/ledger/fault"
+	"scvfs/workbench/run"
 )
 
 // maintainEvery is how often maintenance runs by itself.
@@ -38,7 +42,7 @@ func (w *Workbench) Maintain() error {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(append(errs, w.sweepRuns(), w.sweepSessions())...)
+	return errors.Join(append(errs, w.sweepRuns(), w.sweepSessions(), w.sweepLost())...)
 }
 
 func (w *Workbench) maintainSession(s *session, before time.Time) error {
@@ -110,7 +114,7 @@ func (w *Workbench) removeFiles(rec *ledger.Job) {
 	}
 }
 
-// sweepRuns removes run directories that no record names: a daemon died
+// sweepRuns sets aside run directories that no record names: a daemon died
 // between forgetting a run and removing its files.
 func (w *Workbench) sweepRuns() error {
 	ids, err := w.opt.Runs.List()
@@ -126,13 +130,47 @@ func (w *Workbench) sweepRuns() error {
 		case rec != nil && rec.State.Terminal():
 			errs = append(errs, w.opt.Runs.RemoveTmp(id))
 		case !known && w.bad == 0: // else an unreadable record may name it
-			errs = append(errs, w.opt.Runs.Remove(id))
+			if standing, err := w.opt.Runs.Standing(id); err == nil && standing != run.Live {
+				errs = append(errs, w.setAside(w.opt.Runs.Path(id, "")))
+			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// sweepSessions removes the files of sessions and jobs that the ledger forgot.
+// setAside moves files that no record names to lost/, where they are kept for
+// limits.keep: they may be of a job that was just forgotten, or of a ledger
+// that somebody moved away and will bring back.
+func (w *Workbench) setAside(path string) error {
+	lost := filepath.Join(w.opt.State, "lost")
+	if err := os.MkdirAll(lost, 0o700); err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%d-%s-%s", time.Now().UnixNano(), filepath.Base(filepath.Dir(path)), filepath.Base(path))
+	w.log.Warn("files that no record names are set aside", "path", path, "to", filepath.Join(lost, name))
+	return os.Rename(path, filepath.Join(lost, name))
+}
+
+// sweepLost removes what was set aside longer ago than limits.keep.
+func (w *Workbench) sweepLost() error {
+	lost := filepath.Join(w.opt.State, "lost")
+	entries, err := os.ReadDir(lost)
+	if err != nil {
+		return nil // nothing was ever set aside
+	}
+	var errs []error
+	before := time.Now().Add(-w.limits.Keep.Duration()).UnixNano()
+	for _, e := range entries {
+		stamp, _, _ := strings.Cut(e.Name(), "-")
+		if at, err := strconv.ParseInt(stamp, 10, 64); err == nil && at < before {
+			errs = append(errs, os.RemoveAll(filepath.Join(lost, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sweepSessions sets aside the files of sessions and jobs that the ledger does
+// not know.
 func (w *Workbench) sweepSessions() error {
 	top := filepath.Join(w.opt.State, "jobs")
 	entries, err := os.ReadDir(top)
@@ -152,9 +190,9 @@ func (w *Workbench) sweepSessions() error {
 		switch s := known[e.Name()]; {
 		case w.bad > 0: // an unreadable record may name it
 		case s != nil:
-			errs = append(errs, s.sweepJobs(dir))
+			errs = append(errs, w.sweepJobs(s, dir))
 		default:
-			errs = append(errs, os.RemoveAll(dir))
+			errs = append(errs, w.setAside(dir))
 		}
 	}
 	return errors.Join(errs...)
@@ -162,7 +200,7 @@ func (w *Workbench) sweepSessions() error {
 
 // sweepJobs removes the files of jobs that the ledger forgot. A job's files
 // come before its record, both under s.tr.
-func (s *session) sweepJobs(dir string) error {
+func (w *Workbench) sweepJobs(s *session, dir string) error {
 	s.tr.Lock()
 	defer s.tr.Unlock()
 	entries, err := os.ReadDir(dir)
@@ -172,7 +210,7 @@ func (s *session) sweepJobs(dir string) error {
 	var errs []error
 	for _, e := range entries {
 		if n, ok := ParseJobName(e.Name()); !ok || s.job(n) == nil {
-			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
+			errs = append(errs, w.setAside(filepath.Join(dir, e.Name())))
 		}
 	}
 	return errors.Join(errs...)

@@ -127,7 +127,11 @@ func (t *turn) adopt() {
 		return
 	}
 	if standing == run.Never {
-		t.again()
+		if t.j.record().State == ledger.Starting {
+			t.again()
+			return
+		}
+		t.settle(ending{state: ledger.Interrupted, detail: "the files of its run are gone; its processes were stopped", exit: "unknown"})
 		return
 	}
 	if err := t.restore(); err != nil {

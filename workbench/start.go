@@ -186,11 +186,14 @@ func (w *Workbench) diskFloor() error {
 	if err != nil {
 		return fault.New(fault.Internal, "free space of %s: %w", w.opt.State, err)
 	}
-	if floor := int64(w.limits.DiskFloor); free < floor {
+	if floor := max(int64(w.limits.DiskFloor), leastFree); free < floor {
 		return fault.New(fault.Limit, "only %d MiB are free in %s, below limits.disk_floor of %d MiB: free some space", free>>20, w.opt.State, floor>>20)
 	}
 	return nil
 }
+
+// leastFree is needed to record a job at all, whatever limits.disk_floor says.
+const leastFree = 1 << 20
 
 // Start starts the owner's job in a live session and returns its address.
 func (w *Workbench) Start(_ context.Context, session string, d Draft) (string, error) {

@@ -152,6 +152,9 @@ func (t *turn) launch() (run.Process, error) {
 		return nil, err
 	}
 	job := t.j.record()
+	if _, err := t.w.sameDir(job.CWD); err != nil { // it may have waited for long
+		return nil, err
+	}
 	file := t.w.JobFile(job, "prompt")
 	prompt, err := os.Open(file)
 	if err != nil {
@@ -314,7 +317,7 @@ func (t *turn) kill() {
 
 // follow parses the run's output as it grows, until the run is over.
 func (t *turn) follow(proc run.Process) error {
-	out, err := os.Open(t.w.opt.Runs.Path(t.rec.ID, "stdout"))
+	out, err := openRegular(t.w.opt.Runs.Path(t.rec.ID, "stdout"))
 	if errors.Is(err, os.ErrNotExist) {
 		select { // the shim never came to opening it
 		case <-proc.Done():

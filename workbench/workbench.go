@@ -73,6 +73,7 @@ type Runs interface {
 	Path(id, file string) string
 	List() ([]string, error)
 	AgentAlive(id string) bool
+	Standing(id string) (run.Standing, error)
 	Remove(id string) error
 	RemoveTmp(id string) error
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -76,7 +77,8 @@ type instance struct {
 	log   *slog.Logger
 	umask int // of agents
 	mount string
-	stop  chan string // why to stop
+	claim *net.UnixListener // of the mount point
+	stop  chan string       // why to stop
 
 	ledger *ledger.Ledger
 	bench  *workbench.Workbench
@@ -106,6 +108,9 @@ func (d *instance) open(flags serveFlags) error {
 		}
 	}
 	if d.ledger, err = ledger.Open(layout.State, ledger.Options{}); err != nil {
+		return err
+	}
+	if d.claim, err = claimMount(mountPath(conf.Mount)); err != nil {
 		return err
 	}
 	if d.mount, err = fusefs.Prepare(conf.Mount); err != nil {
@@ -209,6 +214,9 @@ func (d *instance) close() {
 	}
 	if d.runs != nil {
 		d.runs.Close()
+	}
+	if d.claim != nil {
+		d.claim.Close()
 	}
 	if d.ledger != nil {
 		if err := d.ledger.Close(); err != nil {

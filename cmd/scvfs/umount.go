@@ -31,9 +31,7 @@ func umount(args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
-		dir = filepath.Join(parent, filepath.Base(dir)) // as the mount table has it
-	}
+	dir = mountPath(dir)
 	if *force {
 		n, err := fusefs.Recover(dir)
 		if err == nil && n == 0 {
@@ -45,6 +43,18 @@ func umount(args []string, stderr io.Writer) error {
 		return fault.New(fault.Invalid, "no tree of scvfs is mounted on %s", dir)
 	}
 	return leave(dir)
+}
+
+// mountPath is a mount point as the mount table has it: absolute, and with the
+// links above it resolved. The point itself is not looked at.
+func mountPath(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
+		dir = filepath.Join(parent, filepath.Base(dir))
+	}
+	return dir
 }
 
 // ours tells by the mount table alone, since a dead mount hangs whoever looks

@@ -68,6 +68,9 @@ func (m *Manager) Adopt(run string) (Process, Standing, error) {
 		return p, Live, nil
 	}
 	dir, err := m.open(run)
+	if fault.Is(err, fault.NotFound) {
+		m.clearLost(run) // whoever removed it removed no process
+	}
 	if err != nil {
 		return nil, Never, err
 	}
@@ -98,7 +101,9 @@ func (m *Manager) Adopt(run string) (Process, Standing, error) {
 		if h.SameBoot() && !h.Void || h.PID == 0 && thisBoot(boot) {
 			m.clear(run, h.ID, spec.Grace)
 		}
-		return m.over(run, dir), Dead, nil
+		p := m.over(run, dir)
+		p.exit, p.ok = Exit{}, false // an exit that came now tells of our own stopping
+		return p, Dead, nil
 	default:
 		return m.over(run, dir), s, nil
 	}

@@ -49,6 +49,15 @@ func (m *Manager) clear(run string, shim proc.ID, grace time.Duration) {
 	m.warn(fmt.Sprintf("the shim of run %s died without saying how the run ended%s", run, tally(stopped, left, err)))
 }
 
+// clearLost stops what is left of a run whose directory is gone, if it ever
+// had one.
+func (m *Manager) clearLost(run string) {
+	r := relics{dir: m.Path(run, ""), tag: dirTag + "=" + m.Path(run, "")}
+	if stopped, left, err := endTree(r.find, defaultGrace); stopped > 0 || len(left) > 0 || err != nil {
+		m.warn(fmt.Sprintf("the directory of run %s is gone%s", run, tally(stopped, left, err)))
+	}
+}
+
 // tally says in words what endTree did.
 func tally(stopped int, left []proc.Stat, err error) string {
 	var b strings.Builder
