@@ -26,6 +26,7 @@ type draft struct {
 	buf     string
 	dead    bool // a part was refused or the writer was killed
 	refused bool // by the last close
+	whole   bool // the opener closed it, and nobody wrote since
 }
 
 // model says what happens to documents, and which jobs there must be.
@@ -36,7 +37,7 @@ type model struct {
 
 func (m *model) sends(d *draft) (ok bool) {
 	text := d.buf
-	d.buf = ""
+	d.buf, d.whole = "", false
 	if m.full || empty(text) {
 		return false
 	}
@@ -48,7 +49,7 @@ func (m *model) write(d *draft, text string) (ok bool) {
 	if d.dead {
 		return false
 	}
-	d.refused = false
+	d.refused, d.whole = false, false
 	if d.buf += text; strings.Contains(d.buf, "REFUSE") {
 		d.dead, d.buf = true, ""
 		return false
@@ -60,7 +61,7 @@ func (m *model) flush(d *draft, by Closer) (ok bool) {
 	switch {
 	case d.buf == "":
 		return true
-	case by.Killed:
+	case by.Killed && (by.Opener || !d.whole):
 		d.dead, d.buf = true, ""
 		return true
 	case !by.Opener:
@@ -68,7 +69,8 @@ func (m *model) flush(d *draft, by Closer) (ok bool) {
 	case d.refused:
 		return false
 	}
-	if d.refused = m.full || empty(d.buf); d.refused {
+	d.refused = m.full || empty(d.buf)
+	if d.whole = !d.refused; d.refused {
 		return false
 	}
 	return by.Last == nil || m.sends(d)

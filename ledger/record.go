@@ -94,7 +94,7 @@ type Session struct {
 	Agent     string            `json:"agent,omitempty"` // default agent; empty: the configuration's
 	Closed    bool              `json:"closed,omitempty"`
 	Epoch     uint64            `json:"epoch,omitempty"` // how often it was closed
-	NextJob   uint64            `json:"next_job"` // number of the next job; never goes back
+	NextJob   uint64            `json:"next_job"`        // number of the next job; never goes back
 	NextConv  map[string]uint64 `json:"next_conversation,omitempty"`
 	Created   time.Time         `json:"created"`
 	Updated   time.Time         `json:"updated"`
