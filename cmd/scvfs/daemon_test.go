@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -181,4 +182,29 @@ func TestDocumentIsDurableWhenTheLastCloseReturns(t *testing.T) {
 		w.start()
 		w.want(fmt.Sprintf(`cat "$J/%s/wait"; ls "$J" | wc -l; grep -cx %s ran`, job, job), fmt.Sprintf("completed\n%d\n1\n", i+1))
 	}
+}
+
+func TestServiceManagerIsTold(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	t.Setenv(notifyVariable, at)
+	w := newWorld(t, "").session()
+	hears := func(want string) {
+		t.Helper()
+		buf := make([]byte, 100)
+		if err := socket.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := socket.Read(buf); err != nil || string(buf[:n]) != want {
+			t.Fatalf("heard %q, %v; want %q", buf[:n], err, want)
+		}
+	}
+	hears("READY=1")
+	w.want(`echo 'echo "[$NOTIFY_SOCKET]"' > "$S/start"; cat "$J/job-1/wait" "$J/job-1/result"`, "completed\n[]\n")
+	w.stop()
+	hears("STOPPING=1")
 }

@@ -59,7 +59,8 @@ func serve(args []string, stderr io.Writer) error {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
-	d := &instance{log: log, umask: umask, stop: make(chan string, 1)}
+	d := &instance{log: log, umask: umask, manager: os.Getenv(notifyVariable), stop: make(chan string, 1)}
+	os.Unsetenv(notifyVariable)
 	defer d.close()
 	signals := make(chan os.Signal, 4)
 	// SIGPIPE is caught, not ignored: a closed stderr must not end the daemon,
@@ -74,11 +75,12 @@ func serve(args []string, stderr io.Writer) error {
 
 // instance is one running daemon: what it opened, in order.
 type instance struct {
-	log   *slog.Logger
-	umask int // of agents
-	mount string
-	claim *net.UnixListener // of the mount point
-	stop  chan string       // why to stop
+	log     *slog.Logger
+	umask   int    // of agents
+	manager string // socket of the service manager; empty for none
+	mount   string
+	claim   *net.UnixListener // of the mount point
+	stop    chan string       // why to stop
 
 	ledger *ledger.Ledger
 	bench  *workbench.Workbench
@@ -178,9 +180,7 @@ func (d *instance) run(stderr io.Writer, signals <-chan os.Signal) error {
 	gone := make(chan struct{})
 	go func() { d.server.Wait(); close(gone) }()
 	fmt.Fprintf(stderr, "scvfs: ready: %s\n", d.mount)
-	if _, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil {
-		d.log.Warn("systemd cannot be told that the daemon is ready", "err", err)
-	}
+	d.notify(daemon.SdNotifyReady)
 	for {
 		select {
 		case s := <-signals:
@@ -197,10 +197,25 @@ func (d *instance) run(stderr io.Writer, signals <-chan os.Signal) error {
 	}
 }
 
+// notifyVariable names the socket of the service manager. Agents must not
+// inherit it, or they could speak for us, so it is there only while we speak.
+const notifyVariable = "NOTIFY_SOCKET"
+
+// notify tells the service manager, if there is one, how we stand.
+func (d *instance) notify(state string) {
+	if d.manager == "" {
+		return
+	}
+	os.Setenv(notifyVariable, d.manager)
+	if _, err := daemon.SdNotify(true, state); err != nil {
+		d.log.Warn("the service manager cannot be told", "state", state, "err", err)
+	}
+}
+
 // close closes in the opposite order of open: nobody reads the tree any more
 // when the workbench stops, and nothing commits when the ledger closes.
 func (d *instance) close() {
-	daemon.SdNotify(false, daemon.SdNotifyStopping)
+	d.notify(daemon.SdNotifyStopping)
 	if d.forgetting != nil {
 		d.forgetting()
 	}
