@@ -250,6 +250,7 @@ func (t *turn) commitEnd(end ending) error {
 			}
 			t.w.setLive(t.rec.ID, nil)
 			t.w.showRun(runRec)
+			t.w.forgetDirty(rec.Worktree)
 		},
 	}); err != nil {
 		return err

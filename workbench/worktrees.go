@@ -95,6 +95,13 @@ func (w *Workbench) WorktreeDirty(name string) string {
 	return word
 }
 
+// forgetDirty asks git anew: a job that worked there has ended.
+func (w *Workbench) forgetDirty(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.dirty, name)
+}
+
 func (w *Workbench) askDirty(name string) string {
 	wt, err := w.opt.Worktrees.Get(name)
 	if err != nil {

@@ -62,7 +62,7 @@ var tools = []tool{
 		`echo 'echo x' > "$S/start"; cat "$(last)/wait"; cat "$J/job-2/wait"; timeout 0.2 cat "$J/job-3/wait"; echo "exit $?"`, "completed\nfailed\nexit 124\n",
 	},
 	{
-		"cat FILE", "jobs/JOB/diff", "what changed in the workspace's git repository since the job started", "git",
+		"cat FILE", "jobs/JOB/diff", "what changed in the workspace's git repository since the commit that it started from", "git",
 		`grep '^[+-]' "$J/job-1/diff"; stat -c %s "$J/job-1/diff"`, "--- a/f\n+++ b/f\n+changed\n0\n",
 	},
 	{
