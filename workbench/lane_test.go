@@ -412,6 +412,15 @@ func TestResumeIsRefusedWhileAProcessOfTheRunLives(t *testing.T) {
 	}
 }
 
+func TestReviewedJobIsNeverResumed(t *testing.T) {
+	for _, state := range []ledger.AgentState{ledger.Interrupted, ledger.Completed} {
+		err := resumable("shop/job-1", &ledger.Job{State: state, Reviewed: true}, true)
+		if !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "reviewed job") {
+			t.Errorf("%s: %v", state, err)
+		}
+	}
+}
+
 func TestReplyLinksOnce(t *testing.T) {
 	f := newFixture(t, 4, 10).shop(t)
 	n := f.start(t, `{"agent":"mock","prompt":"one"}`)
