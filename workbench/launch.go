@@ -14,8 +14,11 @@ import (
 	"scvfs/workbench/run"
 )
 
+// errStopped ends a launch that somebody cancelled.
 var errStopped = errors.New("cancelled before it was started")
 
+// launching gives the launch a context that a cancel ends, which it has been
+// already when somebody was faster.
 func (t *turn) launching() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(t.w.ctx)
 	t.j.s.tr.Lock()
@@ -27,6 +30,7 @@ func (t *turn) launching() (context.Context, func()) {
 	return ctx, cancel
 }
 
+// launch makes the run's directory and starts its shim.
 func (t *turn) launch() (run.Process, error) {
 	ctx, done := t.launching()
 	defer done()
@@ -74,6 +78,7 @@ func (t *turn) launch() (run.Process, error) {
 	return t.w.opt.Runs.Start(t.rec.ID)
 }
 
+// command makes the launch line. The prompt is left at its beginning.
 func (t *turn) command(job *ledger.Job, prompt io.ReadSeeker) (agent.Launch, error) {
 	path, why := t.agent.Offered(t.w.look)
 	if why != "" {
@@ -98,6 +103,8 @@ func (t *turn) command(job *ledger.Job, prompt io.ReadSeeker) (agent.Launch, err
 	return t.agent.Launch(request)
 }
 
+// environ is the environment of the agent: the daemon's own, without what is
+// not the agent's to know.
 func (t *turn) environ(extra []string) []string {
 	job := t.j.record()
 	return agent.Environ(os.Environ(), t.agent, append(extra,

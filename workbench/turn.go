@@ -126,13 +126,6 @@ func (t *turn) cancelled() *ledger.Cancel {
 	return cmp.Or(t.j.record().Cancel, t.unsaved)
 }
 
-// errStopped ends a launch that somebody cancelled.
-// launching gives the launch a context that a cancel ends, which it has been
-// already when somebody was faster.
-// launch makes the run's directory and starts its shim.
-// command makes the launch line. The prompt is left at its beginning.
-// environ is the environment of the agent: the daemon's own, without what is
-// not the agent's to know.
 // open opens the activity log, going on after what it holds already.
 func (t *turn) open() (err error) {
 	t.log, err = activity.Open(t.w.opt.Runs.Path(t.rec.ID, ""), activity.Options{
