@@ -44,25 +44,19 @@ func releaseConversation(_ context.Context, t *Tree, c *ledger.Conversation, _ [
 func sendFile(mode workbench.SendMode, usage string) row[*ledger.Conversation] {
 	return row[*ledger.Conversation]{name: string(mode), typ: Regular, node: func(d tableDir[*ledger.Conversation], at site, c *ledger.Conversation) Node {
 		b, session, id := d.t.bench, c.Session, c.ID
-		return document{
-			site: at, op: string(mode), usage: usage, limit: b.PromptBytes(), mtime: d.when(conversationUsed),
-			check:    func() error { _, err := d.get(); return err },
+		return promptFile(d, at, document{
+			op: string(mode), usage: usage,
 			precheck: func(part []byte) error { return b.PrecheckSend(session, id, part, mode) },
 			accepts:  func(whole []byte) error { return b.CheckSend(session, id, whole, mode) },
-			send: func(ctx context.Context, whole []byte) (string, error) {
-				if _, err := d.get(); err != nil {
-					return "", stale(err)
-				}
-				return b.Send(ctx, session, id, whole, mode)
-			},
-		}
+			send:     func(ctx context.Context, whole []byte) (string, error) { return b.Send(ctx, session, id, whole, mode) },
+		})
 	}}
 }
 
 // replyFile is jobs/<job>/reply, a follow-up to the job's conversation.
 func replyFile(d tableDir[*ledger.Job], at site, j *ledger.Job) Node {
 	b, session, n := d.t.bench, j.Session, j.Number
-	return jobDocument(d, at, document{
+	return promptFile(d, at, document{
 		op: "reply", usage: "write a prompt: a follow-up in this job's conversation, behind what runs there",
 		precheck: func(part []byte) error { return b.PrecheckReply(session, n, part) },
 		accepts:  func(whole []byte) error { return b.CheckReply(session, n, whole) },
@@ -73,7 +67,7 @@ func replyFile(d tableDir[*ledger.Job], at site, j *ledger.Job) Node {
 // resumeFile is jobs/<job>/resume, which goes on with the job by a prompt.
 func resumeFile(d tableDir[*ledger.Job], at site, j *ledger.Job) Node {
 	b, session, n := d.t.bench, j.Session, j.Number
-	return jobDocument(d, at, document{
+	return promptFile(d, at, document{
 		op: "resume", usage: "write a prompt: goes on with this job, once it has ended, as a new job",
 		precheck: func(part []byte) error { return b.PrecheckResume(session, session, n, part) },
 		accepts:  func(whole []byte) error { return b.CheckResume(session, session, n, whole) },
@@ -83,10 +77,13 @@ func resumeFile(d tableDir[*ledger.Job], at site, j *ledger.Job) Node {
 	})
 }
 
-// jobDocument fills in what the documents of a job share.
-func jobDocument(d tableDir[*ledger.Job], at site, doc document) Node {
-	doc.site, doc.limit, doc.mtime = at, d.t.bench.PromptBytes(), d.when(jobChanged)
-	doc.check = func() error { _, err := d.get(); return err }
+// promptFile fills in what the documents that take a prompt share. One without
+// a check of its own is open to writers as long as its thing is there.
+func promptFile[S any](d tableDir[S], at site, doc document) Node {
+	doc.site, doc.limit, doc.mtime = at, d.t.bench.PromptBytes(), d.when(d.table.changed)
+	if doc.check == nil {
+		doc.check = func() error { _, err := d.get(); return err }
+	}
 	send := doc.send
 	doc.send = func(ctx context.Context, whole []byte) (string, error) {
 		if _, err := d.get(); err != nil {

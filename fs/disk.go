@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"scvfs/ledger/fault"
+	"scvfs/workbench"
 )
 
 // diskFile shows a file of a run's or a job's directory. The file may come
@@ -99,17 +98,12 @@ func (h *diskHandle) open() (*os.File, error) {
 	if err != nil || name == "" {
 		return nil, err
 	}
-	// An agent can reach its run's files, and put a FIFO there, or a link.
-	file, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	file, err := workbench.OpenRegular(name)
 	switch {
 	case err == nil:
-		if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-			file.Close()
-			return nil, fault.New(fault.Internal, "%s cannot be read: what holds it is no regular file any more", h.f.path)
-		}
 		h.file = file
 	case !errors.Is(err, iofs.ErrNotExist):
-		return nil, fault.New(fault.Internal, "%s cannot be opened: %w", h.f.path, err)
+		return nil, fault.New(fault.Internal, "%s cannot be read: %w", h.f.path, err)
 	}
 	return h.file, nil
 }

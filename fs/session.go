@@ -79,12 +79,9 @@ func setWorkspace(_ context.Context, t *Tree, s *ledger.Session, args []string) 
 // startFile is the document that starts jobs in a session.
 func startFile(d tableDir[*ledger.Session], at site, s *ledger.Session) Node {
 	b, id := d.t.bench, s.ID
-	return document{
-		site:  at,
+	return promptFile(d, at, document{
 		op:    "start",
 		usage: "write a prompt, or a JSON agent call: a job",
-		limit: b.PromptBytes(),
-		mtime: d.when(sessionChanged),
 		check: func() error {
 			s, err := d.get()
 			if err != nil {
@@ -101,16 +98,13 @@ func startFile(d tableDir[*ledger.Session], at site, s *ledger.Session) Node {
 			return b.CheckDraft(id, draft)
 		},
 		send: func(ctx context.Context, whole []byte) (string, error) {
-			if _, err := d.get(); err != nil {
-				return "", stale(err)
-			}
 			draft, err := workbench.ParseDraft(whole)
 			if err != nil {
 				return "", err
 			}
 			return b.Start(ctx, id, draft)
 		},
-	}
+	})
 }
 
 // session finds a session, as long as it is the same one.

@@ -134,10 +134,7 @@ func (w *Workbench) planFollowUp(s *session, p *plan) error {
 		return fault.New(fault.Unsupported, "%s: start a new job", why)
 	}
 	p.worktree = rec.Worktree
-	if err = w.verifyWorktree(p.worktree); err == nil {
-		p.cwd, err = w.sameDir(rec.CWD)
-	}
-	if err != nil {
+	if p.cwd, err = w.samePlace(rec.Worktree, rec.CWD); err != nil {
 		return fault.In("conversation "+rec.ID, "", err)
 	}
 	if call.Worktree {

@@ -95,9 +95,9 @@ func diskFault(path string, err error) error {
 	return fault.New(fault.Internal, "%s cannot be written: %w", path, err)
 }
 
-// openRegular opens a file that an agent can reach, and so may have put
+// OpenRegular opens a file that an agent can reach, and so may have put
 // something in the place of that would hold us: a FIFO, or a link.
-func openRegular(path string) (*os.File, error) {
+func OpenRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err

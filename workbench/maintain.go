@@ -32,7 +32,7 @@ func (w *Workbench) maintainEveryMinute() {
 	}
 }
 
-// Maintain forgets what is older than limits.keep, removes files that no
+// Maintain forgets what is older than limits.keep, sets aside files that no
 // record names, and starts what waited for space. It runs at start and every
 // minute, and on request.
 func (w *Workbench) Maintain() error {
@@ -198,7 +198,7 @@ func (w *Workbench) sweepSessions() error {
 	return errors.Join(errs...)
 }
 
-// sweepJobs removes the files of jobs that the ledger forgot. A job's files
+// sweepJobs sets aside the files of jobs that the ledger forgot. A job's files
 // come before its record, both under s.tr.
 func (w *Workbench) sweepJobs(s *session, dir string) error {
 	s.tr.Lock()

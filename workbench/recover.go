@@ -1,9 +1,6 @@
 package workbench
 
 import (
-	"cmp"
-	"slices"
-
 	"scvfs/ledger"
 	"scvfs/ledger/fault"
 	"scvfs/workbench/agent"
@@ -33,8 +30,7 @@ func (w *Workbench) load() error {
 	for _, rec := range contents.Runs {
 		w.runs[rec.ID] = rec
 	}
-	slices.SortFunc(contents.Jobs, func(a, b *ledger.Job) int { return cmp.Compare(a.Number, b.Number) })
-	for _, rec := range contents.Jobs {
+	for _, rec := range contents.Jobs { // by session, then number
 		s := w.sessions[rec.Session]
 		if s == nil {
 			w.log.Error("a job's session cannot be read; the job is left as it is", "job", address(rec.Session, rec.Number))

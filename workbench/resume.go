@@ -95,7 +95,7 @@ func (w *Workbench) planResume(host string, j *job, prompt []byte) (*plan, error
 	case rec.Run != "" && w.opt.Runs.AgentAlive(rec.Run):
 		return nil, fault.New(fault.Busy, "refused: a process of %s's run %s still lives; end it first", j.address(), rec.Run)
 	}
-	cwd, err := w.resumeDir(rec)
+	cwd, err := w.samePlace(rec.Worktree, rec.CWD)
 	if err != nil {
 		return nil, fault.In("refused: "+j.address()+" cannot go on where it ran", "", err)
 	}
@@ -184,13 +184,13 @@ func (w *Workbench) planApart(p *plan, j *job, prompt []byte) error {
 	return w.recordedPrompt(p, rec, nil, nil)
 }
 
-// resumeDir is the directory that a job ran in, which must still be what it
-// was: never another one in its place.
-func (w *Workbench) resumeDir(rec *ledger.Job) (string, error) {
-	if err := w.verifyWorktree(rec.Worktree); err != nil {
+// samePlace is the directory that something ran in, in a worktree or in none,
+// which must still be what it was: never another one in its place.
+func (w *Workbench) samePlace(worktree, dir string) (string, error) {
+	if err := w.verifyWorktree(worktree); err != nil {
 		return "", err
 	}
-	return w.sameDir(rec.CWD)
+	return w.sameDir(dir)
 }
 
 // sameDir returns a directory that was resolved before, if that is still what
@@ -242,11 +242,7 @@ func (w *Workbench) resumedBefore(j *job) bool {
 // there, and returns the new job's address. A job that has ended and was not
 // continued yet is linked to the new one. It is the seed's deliver_to_job.
 func (w *Workbench) Reply(_ context.Context, session string, n uint64, prompt []byte) (string, error) {
-	j, err := w.find(session, n)
-	if err != nil {
-		return "", err
-	}
-	d, err := w.replyDraft(j, prompt)
+	j, d, err := w.replyDraft(session, n, prompt)
 	if err != nil {
 		return "", err
 	}
@@ -265,11 +261,7 @@ func (w *Workbench) Reply(_ context.Context, session string, n uint64, prompt []
 
 // CheckReply makes every check that Reply would make, and sends nothing.
 func (w *Workbench) CheckReply(session string, n uint64, prompt []byte) error {
-	j, err := w.find(session, n)
-	if err != nil {
-		return err
-	}
-	d, err := w.replyDraft(j, prompt)
+	_, d, err := w.replyDraft(session, n, prompt)
 	if err != nil {
 		return err
 	}
@@ -285,10 +277,16 @@ func (w *Workbench) PrecheckReply(session string, n uint64, part []byte) error {
 	return w.CheckReply(session, n, anyPrompt)
 }
 
-func (w *Workbench) replyDraft(j *job, prompt []byte) (Draft, error) {
+// replyDraft finds a job, and makes the draft of a follow-up to it.
+func (w *Workbench) replyDraft(session string, n uint64, prompt []byte) (*job, Draft, error) {
+	j, err := w.find(session, n)
+	if err != nil {
+		return nil, Draft{}, err
+	}
 	conv := j.record().Conversation
 	if conv == "" {
-		return Draft{}, fault.New(fault.Busy, "%s has no conversation yet: it waits for a slot", j.address())
+		return nil, Draft{}, fault.New(fault.Busy, "%s has no conversation yet: it waits for a slot", j.address())
 	}
-	return w.followUp(j.record().Session, conv, prompt, SendQueue)
+	d, err := w.followUp(session, conv, prompt, SendQueue)
+	return j, d, err
 }

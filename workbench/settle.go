@@ -125,7 +125,7 @@ func (t *turn) reply(end *ending, out agent.Outcome) {
 	limit := int64(t.w.limits.ResultBytes)
 	switch {
 	case out.ReplyTail:
-		file, err := openRegular(t.w.opt.Runs.Path(t.rec.ID, "stdout"))
+		file, err := OpenRegular(t.w.opt.Runs.Path(t.rec.ID, "stdout"))
 		if err != nil {
 			break
 		}
@@ -165,7 +165,7 @@ func sizeOf(f *os.File) int64 {
 
 // tail returns the end of one of the run's files.
 func (t *turn) tail(name string, limit int64) []byte {
-	file, err := openRegular(t.w.opt.Runs.Path(t.rec.ID, name))
+	file, err := OpenRegular(t.w.opt.Runs.Path(t.rec.ID, name))
 	if err != nil {
 		return nil
 	}

@@ -93,7 +93,7 @@ func (w *Workbench) plan(session string, d Draft) (*plan, error) {
 	if p.timeout, err = w.timeLimit(d.Call.Timeout); err != nil {
 		return nil, err
 	}
-	if err := w.supported(d.Call); err != nil {
+	if err := supported(d.Call); err != nil {
 		return nil, err
 	}
 	if err := p.agent.Check(d.Prompt, d.Call.Model, d.Call.Effort); err != nil {
@@ -123,16 +123,9 @@ func (w *Workbench) planFresh(s *session, p *plan) (err error) {
 
 // supported refuses the parts of a call that this version cannot carry out,
 // rather than leave them out in silence.
-func (w *Workbench) supported(c ledger.Call) error {
-	for _, part := range []struct {
-		key  string
-		used bool
-	}{
-		{"review", len(c.Review) > 0},
-	} {
-		if part.used {
-			return fault.New(fault.Unsupported, "key %q of the agent call is not supported by this version", part.key)
-		}
+func supported(c ledger.Call) error {
+	if len(c.Review) > 0 {
+		return fault.New(fault.Unsupported, "key %q of the agent call is not supported by this version", "review")
 	}
 	return nil
 }

@@ -218,7 +218,7 @@ func (t *turn) kill() {
 
 // follow parses the run's output as it grows, until the run is over.
 func (t *turn) follow(proc run.Process) error {
-	out, err := openRegular(t.w.opt.Runs.Path(t.rec.ID, "stdout"))
+	out, err := OpenRegular(t.w.opt.Runs.Path(t.rec.ID, "stdout"))
 	if errors.Is(err, os.ErrNotExist) {
 		select { // the shim never came to opening it
 		case <-proc.Done():

@@ -112,10 +112,14 @@ func (d *instance) open(flags serveFlags) error {
 	if d.ledger, err = ledger.Open(layout.State, ledger.Options{}); err != nil {
 		return err
 	}
-	if d.claim, err = claimMount(mountPath(conf.Mount)); err != nil {
+	point, err := fusefs.Locate(conf.Mount)
+	if err != nil {
 		return err
 	}
-	if d.mount, err = fusefs.Prepare(conf.Mount); err != nil {
+	if d.claim, err = claimMount(point); err != nil {
+		return err
+	}
+	if d.mount, err = fusefs.Prepare(point); err != nil {
 		return err
 	}
 	if d.runs, err = run.New(filepath.Join(layout.State, "runs"), "/proc/self/exe", "shim"); err != nil {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -27,50 +26,17 @@ func umount(args []string, stderr io.Writer) error {
 	if set.NArg() != 1 {
 		return usageError("umount takes one mount point: scvfs umount ~/scv")
 	}
-	dir, err := filepath.Abs(set.Arg(0))
-	if err != nil {
+	dir, mounted, err := fusefs.Mounted(set.Arg(0))
+	switch {
+	case err != nil:
 		return err
-	}
-	dir = mountPath(dir)
-	if *force {
-		n, err := fusefs.Recover(dir)
-		if err == nil && n == 0 {
-			err = fault.New(fault.Invalid, "no tree of scvfs is mounted on %s", dir)
-		}
-		return err
-	}
-	if !ours(dir) {
+	case !mounted:
 		return fault.New(fault.Invalid, "no tree of scvfs is mounted on %s", dir)
+	case *force:
+		_, err := fusefs.Recover(dir)
+		return err
 	}
 	return leave(dir)
-}
-
-// mountPath is a mount point as the mount table has it: absolute, and with the
-// links above it resolved. The point itself is not looked at.
-func mountPath(dir string) string {
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
-	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
-		dir = filepath.Join(parent, filepath.Base(dir))
-	}
-	return dir
-}
-
-// ours tells by the mount table alone, since a dead mount hangs whoever looks
-// at it, whether a tree of this program is mounted on dir.
-func ours(dir string) bool {
-	table, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
-		return false
-	}
-	point := strings.NewReplacer(`\`, `\134`, " ", `\040`, "\t", `\011`, "\n", `\012`).Replace(dir)
-	for line := range strings.Lines(string(table)) {
-		if f := strings.Fields(line); len(f) > 2 && f[1] == point && f[2] == "fuse.scvfs" {
-			return true
-		}
-	}
-	return false
 }
 
 // leave unmounts as the user that mounted it may: root by itself, others

@@ -21,14 +21,7 @@ import (
 // something that is no directory, for a directory that is not empty, and for
 // one inside another mount of this program.
 func Prepare(dir string) (string, error) {
-	abs, err := absolute(dir)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(filepath.Dir(abs), 0o700); err != nil {
-		return "", fault.New(fault.Invalid, "the mount point %s cannot be made: %w", abs, err)
-	}
-	path, err := resolve(abs)
+	path, err := Locate(dir)
 	if err != nil {
 		return "", err
 	}
@@ -43,6 +36,32 @@ func Prepare(dir string) (string, error) {
 		return "", err
 	}
 	return path, point.Close()
+}
+
+// Locate returns the path that the mount table will show of a mount on dir:
+// absolute, with the links above its last element resolved. It makes the
+// directories above, and does not look at dir itself. Errors are fault.Invalid
+// for a place that cannot be, or lies inside a mount of this program.
+func Locate(dir string) (string, error) {
+	abs, err := absolute(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(abs), 0o700); err != nil {
+		return "", fault.New(fault.Invalid, "the mount point %s cannot be made: %w", abs, err)
+	}
+	return resolve(abs)
+}
+
+// Mounted tells whether a tree of this program, dead or alive, is what is seen
+// on dir, and returns the path that the mount table has of it. It goes by that
+// table alone: a dead mount hangs whoever looks at it.
+func Mounted(dir string) (path string, ours bool, err error) {
+	if path, err = resolve(dir); err != nil {
+		return "", false, err
+	}
+	at, err := mountsAt(path)
+	return path, len(at) > 0 && at[len(at)-1].ours(), err
 }
 
 // absolute returns dir as an absolute path that is safe to look at, but for
