@@ -2,6 +2,7 @@ package fs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -257,6 +258,8 @@ func (f *fake) SetLabel(id, label string) error {
 func (f *fake) SetWorkspace(id, dir string) error {
 	return f.change(id, func(s *ledger.Session) { s.Workspace = dir })
 }
+
+func (f *fake) DefaultAgent(s *ledger.Session) string { return cmp.Or(s.Agent, "sh") }
 
 func (f *fake) SetAgent(id, agent string) error {
 	if agent != "sh" && agent != "codex" {

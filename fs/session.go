@@ -41,12 +41,7 @@ var sessionTable = table[*ledger.Session]{
 
 func sessionChanged(_ *Tree, s *ledger.Session) time.Time { return s.Updated }
 
-func sessionAgent(t *Tree, s *ledger.Session) string {
-	if s.Agent == "" {
-		return t.opt.DefaultAgent
-	}
-	return s.Agent
-}
+func sessionAgent(t *Tree, s *ledger.Session) string { return t.bench.DefaultAgent(s) }
 
 // sessionLive refuses writers of a closed session's files.
 func sessionLive(s *ledger.Session) error {

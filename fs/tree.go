@@ -30,6 +30,7 @@ type Bench interface {
 	SetLabel(id, label string) error
 	SetWorkspace(id, dir string) error
 	SetAgent(id, agent string) error
+	DefaultAgent(s *ledger.Session) string
 
 	PrecheckDraft(session string, doc []byte) error
 	CheckDraft(session string, d workbench.Draft) error
@@ -91,9 +92,6 @@ type Options struct {
 	// MountPoint is where README says that the tree is; empty when nothing is
 	// mounted. It is never looked at.
 	MountPoint string
-	// DefaultAgent is what a session without an agent of its own uses; empty
-	// means sh.
-	DefaultAgent string
 	// Log takes a line for each refused write; nil means none.
 	Log *slog.Logger
 }
@@ -129,9 +127,6 @@ func New(b Bench, opt Options) *Tree {
 	}
 	if opt.Clock == nil {
 		opt.Clock = time.Now
-	}
-	if opt.DefaultAgent == "" {
-		opt.DefaultAgent = "sh"
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)

@@ -116,7 +116,7 @@ func (w *Workbench) isClosed(session string) bool {
 
 func (w *Workbench) sessionSnapshot(rec *ledger.Session, jobs []*ledger.Job) SessionSnapshot {
 	snap := SessionSnapshot{
-		ID: rec.ID, Label: rec.Label, Workspace: rec.Workspace, State: SessionState(rec), Agent: w.defaultAgent(rec),
+		ID: rec.ID, Label: rec.Label, Workspace: rec.Workspace, State: SessionState(rec), Agent: w.DefaultAgent(rec),
 		Jobs: len(jobs), Created: rec.Created, Updated: rec.Updated,
 	}
 	for _, j := range jobs {

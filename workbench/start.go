@@ -106,7 +106,7 @@ func (w *Workbench) plan(session string, d Draft) (*plan, error) {
 func (w *Workbench) planFresh(s *session, p *plan) (err error) {
 	name := p.draft.Call.Agent
 	if name == "" {
-		name = w.defaultAgent(s.record())
+		name = w.DefaultAgent(s.record())
 	}
 	if p.agent, err = w.offered(name); err != nil {
 		return err
@@ -130,7 +130,9 @@ func supported(c ledger.Call) error {
 	return nil
 }
 
-func (w *Workbench) defaultAgent(rec *ledger.Session) string {
+// DefaultAgent is who gets a session's plain prompts: its own choice, or the
+// configuration's.
+func (w *Workbench) DefaultAgent(rec *ledger.Session) string {
 	if rec.Agent != "" {
 		return rec.Agent
 	}

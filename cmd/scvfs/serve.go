@@ -146,7 +146,7 @@ func (d *instance) open(flags serveFlags) error {
 		work = "/"
 	}
 	tree := fs.New(d.bench, fs.Options{
-		Shutdown: func() { d.shutdown("asked by a write to ctl") }, WorkDir: work, MountPoint: d.mount, DefaultAgent: conf.DefaultAgent, Log: d.log,
+		Shutdown: func() { d.shutdown("asked by a write to ctl") }, WorkDir: work, MountPoint: d.mount, Log: d.log,
 	})
 	changes := d.bench.Subscribe()
 	if d.server, err = fusefs.Mount(d.mount, tree.Root(), fusefs.Options{Log: d.log}); err != nil {
