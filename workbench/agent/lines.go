@@ -2,22 +2,22 @@ package agent
 
 import "bytes"
 
-// maxLine is the longest line that a parser takes; a longer one is skipped.
+// MaxLine is the longest line that a parser takes; a longer one is skipped.
 // Agents put whole files and answers on one line.
-const maxLine = 16 << 20
+const MaxLine = 16 << 20
 
-// lines cuts output into lines and remembers what of the last one has come.
+// Lines cuts output into lines and remembers what of the last one has come.
 // Its fields are its state.
-type lines struct {
+type Lines struct {
 	Offset  int64  `json:"offset"`            // bytes taken
 	Part    []byte `json:"part,omitempty"`    // the line that has not ended
 	Skipped int64  `json:"skipped,omitempty"` // its length so far, when it is too long to keep
 }
 
-// feed calls line for each line that ends in p, without its newline, with the
+// Feed calls line for each line that ends in p, without its newline, with the
 // count of bytes up to there. A line that was skipped is nil and has a length.
 // The slice is only good until line returns.
-func (l *lines) feed(p []byte, line func(end int64, text []byte, skipped int64)) {
+func (l *Lines) Feed(p []byte, line func(end int64, text []byte, skipped int64)) {
 	for len(p) > 0 {
 		n := bytes.IndexByte(p, '\n')
 		if n < 0 {
@@ -25,7 +25,7 @@ func (l *lines) feed(p []byte, line func(end int64, text []byte, skipped int64))
 			return
 		}
 		rest := p[n+1:]
-		if l.Skipped == 0 && len(l.Part) == 0 && n <= maxLine {
+		if l.Skipped == 0 && len(l.Part) == 0 && n <= MaxLine {
 			l.Offset += int64(n + 1)
 			line(l.Offset, trimReturn(p[:n]), 0)
 		} else {
@@ -37,20 +37,20 @@ func (l *lines) feed(p []byte, line func(end int64, text []byte, skipped int64))
 	}
 }
 
-// flush takes what has no newline after it for a line.
-func (l *lines) flush(line func(end int64, text []byte, skipped int64)) {
+// Flush takes what has no newline after it for a line.
+func (l *Lines) Flush(line func(end int64, text []byte, skipped int64)) {
 	if len(l.Part) > 0 || l.Skipped > 0 {
 		l.end(line)
 	}
 }
 
 // keep adds to the line that has not ended.
-func (l *lines) keep(p []byte) {
+func (l *Lines) keep(p []byte) {
 	l.Offset += int64(len(p))
 	switch {
 	case l.Skipped > 0:
 		l.Skipped += int64(len(p))
-	case len(l.Part)+len(p) > maxLine:
+	case len(l.Part)+len(p) > MaxLine:
 		l.Skipped = int64(len(l.Part) + len(p))
 		l.Part = nil
 	default:
@@ -59,7 +59,7 @@ func (l *lines) keep(p []byte) {
 }
 
 // end hands the line over, and gives its memory back when it was a large one.
-func (l *lines) end(line func(end int64, text []byte, skipped int64)) {
+func (l *Lines) end(line func(end int64, text []byte, skipped int64)) {
 	part, skipped := l.Part, l.Skipped
 	l.Part, l.Skipped = nil, 0
 	if skipped > 0 {

@@ -33,7 +33,7 @@ type dialect interface {
 // turn is what the output told until now; it is the state of a parser.
 type turn struct {
 	Format  string            `json:"format"`
-	Lines   lines             `json:"lines"`
+	Lines   Lines             `json:"lines"`
 	ID      string            `json:"session,omitempty"` // the agent's session id
 	Events  int64             `json:"events,omitempty"`  // lines that were events, of whatever kind
 	Stray   []byte            `json:"stray,omitempty"`   // the start of what was none
@@ -70,13 +70,13 @@ var _ Parser = (*reader)(nil)
 
 func (r *reader) Parse(p []byte, emit func(int64, Event)) {
 	r.emit = emit
-	r.Lines.feed(p, r.line)
+	r.Lines.Feed(p, r.line)
 	r.emit = nil
 }
 
 func (r *reader) Finish(emit func(int64, Event)) {
 	r.emit = emit
-	r.Lines.flush(r.line)
+	r.Lines.Flush(r.line)
 	r.end = r.Lines.Offset
 	r.flushText()
 	r.emit = nil
@@ -86,7 +86,7 @@ func (r *reader) Finish(emit func(int64, Event)) {
 func (r *reader) line(end int64, text []byte, skipped int64) {
 	r.end = end
 	if skipped > 0 {
-		r.note(fmt.Sprintf("a line of %d bytes was skipped: at most %d are read", skipped, maxLine))
+		r.note(fmt.Sprintf("a line of %d bytes was skipped: at most %d are read", skipped, MaxLine))
 		return
 	}
 	text = bytes.TrimSpace(text)
@@ -331,7 +331,7 @@ func (r *reader) State() (json.RawMessage, error) { return json.Marshal(&r.turn)
 
 func (r *reader) Restore(state json.RawMessage) error {
 	var t turn
-	if err := json.Unmarshal(state, &t); err != nil || t.Format != r.Format || len(t.Lines.Part) > maxLine {
+	if err := json.Unmarshal(state, &t); err != nil || t.Format != r.Format || len(t.Lines.Part) > MaxLine {
 		return unusable(r.Format, err)
 	}
 	r.turn = t
