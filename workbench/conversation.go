@@ -19,6 +19,10 @@ import (
 type conversation struct {
 	rec  *ledger.Conversation // published; guarded by session.mu
 	turn *job                 // whose turn runs; guarded by session.tr
+
+	// server is the agent's process that goes on between turns; nil when there
+	// is none. Guarded by session.tr.
+	server *server
 }
 
 // conversation returns the conversation of that name; nil when there is none.
@@ -267,14 +271,14 @@ func (w *Workbench) followUp(session, conversation string, prompt []byte, mode S
 	if c == nil {
 		return Draft{}, noConversation(s, conversation)
 	}
-	if mode == SendSteer {
-		return Draft{}, fault.New(fault.Unsupported, "%s takes no prompt into a running turn over the transport %s: write to queue",
-			s.convRecord(c).Agent, agent.TransportCLI)
-	}
 	if err := checkPrompt(prompt); err != nil {
 		return Draft{}, err
 	}
-	return Draft{Prompt: prompt, Call: ledger.Call{Session: conversation}}, nil
+	d := Draft{Prompt: prompt, Call: ledger.Call{Session: conversation}, steerOnly: mode == SendSteer}
+	if mode != SendQueue {
+		d.Call.OnBusy = steering
+	}
+	return d, nil
 }
 
 // Release forgets a conversation that no job uses or waits for.
@@ -313,6 +317,7 @@ func (w *Workbench) forgetConversations(s *session, gone []*conversation) error 
 	}
 	s.publish(rec)
 	for _, c := range gone {
+		c.retireServer("its conversation was forgotten")
 		s.dropConversation(c)
 	}
 	w.announce(Change{Kind: SessionChanged, Session: rec.ID, Detail: SessionState(rec)})

@@ -65,6 +65,9 @@ func (w *Workbench) precheckPrompt(part []byte) error {
 // CheckDraft makes every check that Start would make, and starts nothing.
 func (w *Workbench) CheckDraft(session string, d Draft) error {
 	p, err := w.plan(session, d)
+	if err == nil {
+		err = w.checkSteer(session, p)
+	}
 	if err != nil {
 		return err
 	}
@@ -190,13 +193,15 @@ func (w *Workbench) diskFloor() error {
 // leastFree is needed to record a job at all, whatever limits.disk_floor says.
 const leastFree = 1 << 20
 
-// Start starts the owner's job in a live session and returns its address.
-func (w *Workbench) Start(_ context.Context, session string, d Draft) (string, error) {
+// Start starts the owner's job in a live session and returns its address; or
+// that of the job whose running turn took the prompt, where the call asks for
+// that.
+func (w *Workbench) Start(ctx context.Context, session string, d Draft) (string, error) {
 	p, err := w.plan(session, d)
 	if err != nil {
 		return "", err
 	}
-	return w.submit(session, p)
+	return w.deliver(ctx, session, p)
 }
 
 // submit makes a job of a plan: it is durable, and runs or waits, when submit

@@ -44,6 +44,7 @@ import (
 	"scvfs/ledger"
 	"scvfs/workbench/agent"
 	"scvfs/workbench/config"
+	"scvfs/workbench/dialogue"
 	"scvfs/workbench/run"
 	"scvfs/workbench/worktree"
 )
@@ -59,6 +60,9 @@ type Options struct {
 	Agents    *agent.Table
 	Config    *config.Config
 	Log       *slog.Logger
+	// Dialogues makes the dialogue of a transport; nil: those of the packages
+	// below package dialogue.
+	Dialogues func(transport string, o dialogue.Options) (dialogue.Dialogue, error)
 	Umask     *int // of agents; nil: the daemon's
 	Version   string
 }
@@ -76,6 +80,8 @@ type Runs interface {
 	Standing(id string) (run.Standing, error)
 	Remove(id string) error
 	RemoveTmp(id string) error
+	Input(id string) (*os.File, error)
+	EndInput(id string) error
 }
 
 var _ Runs = (*run.Manager)(nil)
