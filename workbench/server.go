@@ -2,8 +2,6 @@ package workbench
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -50,6 +48,8 @@ type server struct {
 	saved     int64             // offset of the last checkpoint
 	outputs   []output          // of the dialogue, that are still to be carried out
 	outbox    []byte            // messages that are still to be written
+	fresh     *turn             // it, until its prompt is on its way
+	unsent    bool              // the prompt of a turn that it served not from its start is still to be written
 	doubtful  bool              // a daemon went away while it wrote
 	adopted   bool              // and what it asked before is still to be bound
 	turn      *turn             // that it serves now
@@ -68,17 +68,6 @@ type server struct {
 type output struct {
 	end int64
 	dialogue.Output
-}
-
-// point is the part of a checkpoint that is the server's own.
-type point struct {
-	Dialogue json.RawMessage `json:"dialogue"`
-	Outbox   []byte          `json:"outbox,omitempty"`
-	Writing  bool            `json:"writing,omitempty"` // the outbox was being written
-	Job      uint64          `json:"job,omitempty"`     // whose prompt the dialogue has
-	Began    time.Time       `json:"began,omitzero"`
-	Model    string          `json:"model,omitempty"`
-	Effort   string          `json:"effort,omitempty"`
 }
 
 // newServer makes the server of a run. It does nothing yet.
@@ -198,6 +187,9 @@ func (v *server) done(_ int64, o dialogue.Output)   { v.outputs = append(v.outpu
 // carryOut does what the dialogue said, in its order. What it says of that in
 // turn comes behind.
 func (v *server) carryOut() {
+	if id := v.d.Session(); id != "" && id != v.session() {
+		v.vendor.Store(&id)
+	}
 	for len(v.outputs) > 0 {
 		o := v.outputs[0]
 		v.outputs = v.outputs[1:]
@@ -214,7 +206,9 @@ func (v *server) carryOut() {
 			v.turnEnded(*o.Ended)
 		}
 	}
-	v.keepSession()
+	if v.turn != nil {
+		v.turn.keepSession()
+	}
 }
 
 // record writes an event to the log; one of the agent's output once, whatever
@@ -225,75 +219,6 @@ func (v *server) record(end int64, e activity.Event) {
 		return
 	}
 	v.log.ParsedAs(end, e)
-}
-
-// keepSession makes the agent's session id known as soon as it is told.
-func (v *server) keepSession() {
-	if id := v.d.Session(); id != "" && id != v.session() {
-		v.vendor.Store(&id)
-	}
-	if v.turn != nil {
-		v.turn.keepSession()
-	}
-}
-
-// pump writes the messages that wait, each once.
-func (v *server) pump() {
-	if len(v.outbox) == 0 || v.retry != nil {
-		return
-	}
-	if !v.checkpoint(true) {
-		v.retry = time.NewTimer(retryEvery)
-		return
-	}
-	messages := v.outbox
-	v.outbox = nil
-	switch err := v.write(messages); {
-	case err == nil:
-		v.checkpoint(false)
-	case v.w.ctx.Err() != nil:
-		v.doubtful = true // the checkpoint says so too
-	default:
-		// An agent that reads no more is at its end, or out of order.
-		v.log.Record(activity.Event{Kind: agent.Note, Text: "its agent takes no more messages, and is stopped: " + err.Error()})
-		v.kill()
-	}
-}
-
-// write writes messages to the agent. It waits as long as the agent does not
-// read, but no longer than the run or the daemon.
-func (v *server) write(messages []byte) (err error) {
-	if v.input == nil {
-		if v.input, err = v.w.opt.Runs.Input(v.id); err != nil {
-			return err
-		}
-	}
-	stop := context.AfterFunc(v.w.ctx, func() { _ = v.input.SetWriteDeadline(time.Now()) })
-	defer stop()
-	_, err = v.input.Write(messages)
-	return err
-}
-
-// checkpoint saves where the dialogue stands; writing says that what waits is
-// about to be written. It is false when that could not be saved.
-func (v *server) checkpoint(writing bool) bool {
-	state, err := v.d.State()
-	if err == nil {
-		p := point{Dialogue: state, Outbox: v.outbox, Writing: writing, Began: v.began, Model: v.model, Effort: v.effort}
-		if v.turn != nil {
-			p.Job = v.turn.j.number
-		}
-		if state, err = json.Marshal(p); err == nil {
-			err = v.log.Save(v.read, state)
-		}
-	}
-	if err != nil {
-		v.w.log.Warn("no checkpoint could be saved", "run", v.id, "err", err)
-		return false
-	}
-	v.saved = v.read
-	v.w.punch(v.id, v.read)
-	return true
 }
 
 // leave lets the daemon go; the run goes on.

@@ -45,13 +45,13 @@ func (v *server) begin(t *turn) {
 	if err == nil {
 		err = v.d.Prompt(prompt, v.done)
 	}
-	v.turn, v.began = t, time.Now()
+	v.turn, v.began, v.unsent = t, time.Now(), t.served && err == nil
 	if err != nil {
 		v.turnEnded(agent.Outcome{Status: agent.StatusFailed, Error: "the prompt could not be handed over: " + err.Error()})
 		return
 	}
+	v.fresh = t
 	v.carryOut()
-	v.goOn(t)
 }
 
 // goOn follows a turn that has its prompt.
@@ -106,6 +106,7 @@ func (v *server) turnEnded(out agent.Outcome) {
 	if t == nil || v.ending != nil {
 		return
 	}
+	v.fresh = nil
 	v.withdrawAll("its turn ended")
 	v.ending, v.endedAt = &out, time.Now()
 	switch {
@@ -202,7 +203,11 @@ func (v *server) settle() {
 func (v *server) settleEnd() {
 	v.withdrawAll("its agent has ended")
 	exit, known := v.proc.Exit()
-	if t := v.turn; t != nil {
+	if t := v.turn; t != nil && v.unsent && !v.late && t.cancelled() == nil {
+		v.turn, t.log = nil, nil
+		v.settleAlone(exit, known)
+		v.w.spawn(t.anew)
+	} else if t != nil {
 		t.settle(v.judge(t, exit, known))
 	} else {
 		v.settleAlone(exit, known)

@@ -16,6 +16,7 @@ type Stdin string
 const (
 	StdinNull Stdin = "null" // nothing
 	StdinFile Stdin = "file" // a file that holds the prompt
+	StdinFIFO Stdin = "fifo" // a FIFO, of an agent that is a server
 )
 
 // Request asks for a launch line of one turn.

@@ -8,5 +8,8 @@ func (a *Agent) LaunchOver(transport string, q Request) (Launch, error) {
 	if transport == TransportCLI {
 		return a.Launch(q)
 	}
+	if transport == TransportACP {
+		return Launch{Argv: append([]string{q.Path}, a.Args...), Stdin: StdinFIFO}, nil
+	}
 	return Launch{}, fault.New(fault.Unsupported, "%s has no launch line for the transport %s", a.Name, transport)
 }
