@@ -39,7 +39,7 @@ func (w *Workbench) admitFollowUp(s *session, call ledger.Call) error {
 		return noConversation(s, call.Session)
 	}
 	waiting := s.waiting(call.Session)
-	busy := c.turn != nil || waiting > 0
+	busy := !c.free() || waiting > 0
 	policy := call.OnBusy
 	if policy == steering { // it could not be, or this is only a check
 		policy = call.SteerFallback
@@ -72,7 +72,7 @@ func (w *Workbench) laneFree(s *session, conv string) bool {
 		return w.room(s)
 	}
 	c := s.conversation(conv)
-	return c != nil && c.turn == nil
+	return c != nil && c.free()
 }
 
 // next returns the first job in the queue that could begin now: strictly first
@@ -161,6 +161,9 @@ type grant struct {
 // counters; nothing is published before then. The caller holds s.tr.
 func (w *Workbench) grant(j *job, rec *ledger.Job, sess *ledger.Session, a *agent.Agent) *grant {
 	g := &grant{w: w}
+	if reviews(rec) {
+		return g.review(j, rec, a)
+	}
 	if g.conv = j.s.conversation(rec.Conversation); g.conv != nil {
 		g.convRec = g.conv.touched(j.s, rec.Updated)
 	} else {
@@ -178,12 +181,25 @@ func (w *Workbench) grant(j *job, rec *ledger.Job, sess *ledger.Session, a *agen
 	rec.Run = runRec.ID
 	g.turn = newTurn(w, j, a, runRec)
 	g.turn.served, g.turn.before = g.served, before
-	g.turn.conv = g.conv
+	g.turn.conv, g.turn.lane = g.conv, g.conv
 	switch {
 	case g.served:
 		g.turn.srv = g.conv.server
 	case runRec.Transport != agent.TransportCLI:
 		g.turn.srv = w.newServer(j.s, g.conv, a, runRec)
+	}
+	return g
+}
+
+// review makes the grant of a reviewer's turn: a run of its own, in no
+// conversation, while the builder's lane is held.
+func (g *grant) review(j *job, rec *ledger.Job, a *agent.Agent) *grant {
+	runRec := g.w.newRun(rec, &ledger.Conversation{}, a)
+	rec.Run = runRec.ID
+	g.turn = newTurn(g.w, j, a, runRec)
+	g.turn.lane = j.s.conversation(rec.Conversation)
+	if runRec.Transport != agent.TransportCLI {
+		g.turn.srv = g.w.newServer(j.s, nil, a, runRec)
 	}
 	return g
 }
@@ -207,6 +223,9 @@ func (w *Workbench) nextOf(v *server, rec *ledger.Job, conv *ledger.Conversation
 // put adds the grant's records to a batch.
 func (g *grant) put(b *ledger.Batch) {
 	b.PutRun(g.turn.rec)
+	if g.convRec == nil {
+		return
+	}
 	b.PutConversation(g.convRec)
 	for _, c := range g.evicted {
 		b.DeleteConversation(g.convRec.Session, c.rec.ID)
@@ -216,6 +235,10 @@ func (g *grant) put(b *ledger.Batch) {
 // then publishes what put made durable. The caller holds s.tr.
 func (g *grant) then() {
 	s := g.turn.j.s
+	if g.conv == nil {
+		g.w.showRun(g.turn.rec)
+		return
+	}
 	for _, c := range g.evicted {
 		c.retireServer("its conversation was forgotten")
 		s.dropConversation(c)
@@ -247,7 +270,7 @@ func (w *Workbench) newRun(rec *ledger.Job, conv *ledger.Conversation, a *agent.
 	}
 	taken := func(id string) bool { _, known := w.runs[id]; return known }
 	r := &ledger.Run{
-		ID: newRunID(rec.Agent, taken), Agent: rec.Agent, Session: rec.Session, Transport: transport,
+		ID: newRunID(a.Name, taken), Agent: a.Name, Session: rec.Session, Transport: transport,
 		Conversation: conv.ID, Turn: conv.Turns + 1, Jobs: []uint64{rec.Number}, CWD: rec.CWD, Vendor: conv.Vendor,
 		State: ledger.Starting, Created: now, Updated: now,
 	}

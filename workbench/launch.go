@@ -48,7 +48,7 @@ func (t *turn) launch() (run.Process, error) {
 	if _, err := t.w.sameDir(job.CWD); err != nil { // it may have waited for long
 		return nil, err
 	}
-	prompt, err := os.Open(t.w.JobFile(job, "prompt"))
+	prompt, err := os.Open(t.w.JobFile(job, promptName(job)))
 	if err != nil {
 		return nil, fmt.Errorf("the prompt cannot be read: %w", err)
 	}
@@ -59,7 +59,7 @@ func (t *turn) launch() (run.Process, error) {
 	}
 	spec := run.Spec{
 		Run: t.rec.ID, Argv: launch.Argv, Dir: job.CWD, Stdin: run.Stdin(launch.Stdin), MergeStderr: launch.MergeStderr,
-		Umask: t.w.opt.Umask, Timeout: job.Timeout, Grace: t.w.limits.Grace.Duration(), Env: t.environ(launch.Env),
+		Umask: t.w.opt.Umask, Timeout: phaseTimeout(job), Grace: t.w.limits.Grace.Duration(), Env: t.environ(launch.Env),
 	}
 	if t.srv != nil && t.srv.kept {
 		spec.Timeout = 0 // a turn's, not the server's: it keeps the time itself
@@ -104,7 +104,7 @@ func (t *turn) command(job *ledger.Job, prompt io.ReadSeeker) (agent.Launch, err
 		return agent.Launch{}, fmt.Errorf("the prompt cannot be read: %w", err)
 	}
 	request := agent.Request{
-		Path: path, Prompt: text, PromptFile: t.w.JobFile(job, "prompt"), Model: job.Call.Model, Effort: job.Call.Effort,
+		Path: path, Prompt: text, PromptFile: t.w.JobFile(job, promptName(job)), Model: t.model(), Effort: t.effort(),
 	}
 	if t.conv != nil && !t.agent.Stateless {
 		request.Session = t.j.s.convRecord(t.conv).Vendor

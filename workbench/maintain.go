@@ -93,6 +93,9 @@ func (w *Workbench) forget(j *job) (sessionGone bool, err error) {
 		case rec.Run != "":
 			b.DeleteRun(rec.Run)
 		}
+		for _, id := range earlierRuns(rec) {
+			b.DeleteRun(id)
+		}
 	}); err != nil {
 		return false, err
 	}
@@ -124,6 +127,15 @@ func (w *Workbench) runOfOthers(rec *ledger.Job) *ledger.Run {
 	return &left
 }
 
+// earlierRuns are the runs of a reviewed job but for the one that its record
+// names. A server that goes on is not among them.
+func earlierRuns(rec *ledger.Job) []string {
+	if rec.Review == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(rec.Review.Runs), func(id string) bool { return id == rec.Run })
+}
+
 // removeFiles removes what a forgotten job leaves. What cannot be removed now
 // is swept by maintenance: the job is gone all the same.
 func (w *Workbench) removeFiles(rec *ledger.Job, withRun bool) {
@@ -131,6 +143,10 @@ func (w *Workbench) removeFiles(rec *ledger.Job, withRun bool) {
 	if rec.Run != "" && withRun {
 		w.dropRun(rec.Run)
 		err = w.opt.Runs.Remove(rec.Run)
+	}
+	for _, id := range earlierRuns(rec) {
+		w.dropRun(id)
+		err = errors.Join(err, w.opt.Runs.Remove(id))
 	}
 	if err = errors.Join(err, os.RemoveAll(filepath.Dir(w.JobFile(rec, "prompt")))); err != nil {
 		w.log.Warn("files of a forgotten job stay behind until maintenance", "job", address(rec.Session, rec.Number), "err", err)

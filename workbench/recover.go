@@ -49,6 +49,7 @@ func (w *Workbench) recover() {
 	for _, s := range w.allSessions() {
 		s.tr.Lock()
 		w.recoverServers(s)
+		w.recoverTakeovers(s)
 		for _, j := range s.unfinished() {
 			w.recoverJob(j)
 		}
@@ -70,17 +71,20 @@ func (w *Workbench) recoverJob(j *job) {
 		w.spawn(func() { w.lose(j) })
 		return
 	}
-	a, err := w.agent(rec.Agent)
+	a, err := w.agent(runRec.Agent)
 	if err != nil {
-		a = &agent.Agent{Name: rec.Agent, Output: agent.FormatText} // its configuration is gone: the output is kept as text
+		a = &agent.Agent{Name: runRec.Agent, Output: agent.FormatText} // its configuration is gone: the output is kept as text
 	}
 	t := newTurn(w, j, a, runRec)
-	if t.conv = j.s.conversation(rec.Conversation); t.conv != nil {
-		t.conv.turn = j
+	if t.lane = j.s.conversation(rec.Conversation); t.lane != nil {
+		t.lane.turn = j
+	}
+	if !reviews(rec) {
+		t.conv = t.lane
 	}
 	if runRec.Transport != agent.TransportCLI {
 		c := t.conv
-		if c == nil {
+		if c == nil && !reviews(rec) {
 			c = &conversation{rec: &ledger.Conversation{ID: rec.Conversation, Session: rec.Session}}
 		}
 		if t.srv = w.newServer(j.s, c, a, runRec); t.srv.kept {
@@ -135,7 +139,7 @@ func (t *turn) adopt() {
 		return
 	}
 	if standing == run.Never {
-		if t.j.record().State == ledger.Starting {
+		if t.rec.State == ledger.Starting {
 			t.again()
 			return
 		}
@@ -229,6 +233,9 @@ func (t *turn) replace(void bool) (*turn, error) {
 		return nil, nil
 	}
 	rec, sess := t.j.next(ledger.Starting, ""), s.touched()
+	if last := t.j.record(); last.Review != nil && len(last.Review.Runs) > 1 {
+		rec.State, rec.Detail = last.State, last.Detail
+	}
 	old := t.runWithout()
 	g := w.grant(t.j, rec, sess, t.agent)
 	err := w.advance(t.j, rec, also{

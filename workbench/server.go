@@ -1,7 +1,6 @@
 package workbench
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -36,6 +35,7 @@ type server struct {
 	box   *inbox
 
 	vendor atomic.Pointer[string] // the agent's own session id
+	steers atomic.Bool            // its turn takes a prompt now
 	over   chan struct{}          // closed when the run is settled
 
 	d         dialogue.Dialogue
@@ -70,10 +70,15 @@ type output struct {
 	dialogue.Output
 }
 
-// newServer makes the server of a run. It does nothing yet.
+// newServer makes the server of a run, which is kept between turns when it has a
+// conversation and its transport goes on. It does nothing yet.
 func (w *Workbench) newServer(s *session, c *conversation, a *agent.Agent, rec *ledger.Run) *server {
+	kept := c != nil && rec.Transport == agent.TransportACP
+	if c == nil {
+		c = &conversation{rec: &ledger.Conversation{Session: rec.Session}}
+	}
 	return &server{
-		w: w, s: s, conv: c, agent: a, id: rec.ID, kept: rec.Transport == agent.TransportACP, box: newInbox(),
+		w: w, s: s, conv: c, agent: a, id: rec.ID, kept: kept, box: newInbox(),
 		over: make(chan struct{}), decisions: map[string]uint64{},
 	}
 }
@@ -91,6 +96,8 @@ func (v *server) session() string {
 func (v *server) serve(proc run.Process, t *turn) {
 	defer v.guard()
 	v.proc = proc
+	v.w.setServer(v.id, v)
+	defer v.w.setServer(v.id, nil)
 	switch {
 	case t == nil:
 		v.w.setLive(v.id, proc)
@@ -206,6 +213,7 @@ func (v *server) carryOut() {
 			v.turnEnded(*o.Ended)
 		}
 	}
+	v.steers.Store(v.d.Steerable())
 	if v.turn != nil {
 		v.turn.keepSession()
 	}
@@ -294,9 +302,9 @@ func (v *server) open(t *turn, o dialogue.Options) error {
 	return nil
 }
 
-// fits tells whether a call can be served by the process as it was started.
-func (v *server) fits(call ledger.Call, a *agent.Agent) bool {
-	return v.agent == a && v.model == cmp.Or(call.Model, a.DefaultModel) && v.effort == cmp.Or(call.Effort, a.DefaultEffort)
+// fits tells whether a turn can be served by the process as it was started.
+func (v *server) fits(t *turn) bool {
+	return v.agent == t.agent && v.model == t.model() && v.effort == t.effort()
 }
 
 // errGone is what a server that serves no more turns says.

@@ -1,7 +1,6 @@
 package workbench
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 
@@ -16,10 +15,9 @@ const doubt = "the daemon died while it wrote to its agent, so it is not known w
 
 // dialogueOptions is how the agent of a turn is spoken with.
 func (t *turn) dialogueOptions() dialogue.Options {
-	job := t.j.record()
 	o := dialogue.Options{
 		Agent: t.agent, CWD: t.rec.CWD, Full: t.agent.FullPermissions(), Version: t.w.opt.Version,
-		Model: cmp.Or(job.Call.Model, t.agent.DefaultModel), Effort: cmp.Or(job.Call.Effort, t.agent.DefaultEffort),
+		Model: t.model(), Effort: t.effort(),
 	}
 	if t.conv != nil {
 		o.Session = t.j.s.convRecord(t.conv).Vendor

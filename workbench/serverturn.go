@@ -22,7 +22,7 @@ func (v *server) hand(t *turn) {
 
 // begin takes a turn up: its prompt goes to the dialogue.
 func (v *server) begin(t *turn) {
-	if v.retired != "" || v.turn != nil || !v.fits(t.j.record().Call, t.agent) {
+	if v.retired != "" || v.turn != nil || !v.fits(t) {
 		v.retire("its next turn needs a new one")
 		v.w.spawn(func() {
 			select {
@@ -41,7 +41,7 @@ func (v *server) begin(t *turn) {
 		t.settle(ending{state: ledger.Cancelled, detail: "by " + cancel.By + ", before it ran", exit: "not started", lives: true})
 		return
 	}
-	prompt, err := os.ReadFile(t.w.JobFile(job, "prompt"))
+	prompt, err := os.ReadFile(t.w.JobFile(job, promptName(job)))
 	if err == nil {
 		err = v.d.Prompt(prompt, v.done)
 	}
@@ -57,7 +57,7 @@ func (v *server) begin(t *turn) {
 // goOn follows a turn that has its prompt.
 func (v *server) goOn(t *turn) {
 	if v.kept { // the shim keeps the time of a run that is one turn
-		v.limit = time.NewTimer(time.Until(v.began.Add(t.j.record().Timeout)))
+		v.limit = time.NewTimer(time.Until(v.began.Add(phaseTimeout(t.j.record()))))
 	}
 	_ = t.begun(v.proc) // fails only when the daemon stops
 }
@@ -234,7 +234,7 @@ func (v *server) judge(t *turn, exit run.Exit, known bool) ending {
 	var end ending
 	switch {
 	case cancel == nil && v.late:
-		end = ending{state: ledger.TimedOut, detail: fmt.Sprintf("stopped at its time limit of %s", t.j.record().Timeout)}
+		end = ending{state: ledger.TimedOut, detail: fmt.Sprintf("stopped at its time limit of %s", phaseTimeout(t.j.record()))}
 	case cancel == nil && v.ending != nil:
 		end = verdict(nil, run.Exit{}, true, *out) // the process was ended by us
 	default:

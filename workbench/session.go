@@ -264,6 +264,7 @@ func (w *Workbench) CloseSession(id string) error {
 		w.stopped(st)
 	}
 	for _, c := range s.conversations() {
+		c.endTakeover("closing the session")
 		c.retireServer("its session was closed")
 	}
 	w.announce(Change{Kind: SessionChanged, Session: id, Detail: "closed"})
@@ -282,6 +283,7 @@ func (w *Workbench) forgetSession(s *session) error {
 		return err
 	}
 	for _, c := range s.conversations() {
+		c.endTakeover("closing the session")
 		c.retireServer("its session was forgotten")
 	}
 	w.mu.Lock()

@@ -181,11 +181,16 @@ func (t *turn) tail(name string, limit int64) []byte {
 // and run in one commit, and only then lets anybody see it. The slot is free
 // by then.
 func (t *turn) settle(end ending) {
-	if end.source != nil {
-		defer end.source.Close()
-	}
+	defer func() {
+		if end.source != nil {
+			end.source.Close()
+		}
+	}()
 	if t.j.record().State.Terminal() { // a fault of ours after the end was recorded
 		t.close()
+		return
+	}
+	if t.phaseOver(&end) {
 		return
 	}
 	if end.result == nil && end.state != ledger.Completed && end.detail != "" {
@@ -234,7 +239,11 @@ func (t *turn) commitEnd(end ending) error {
 	if end.lives {
 		runRec.State, runRec.Detail, runRec.Ended = ledger.Idle, "", time.Time{}
 	}
+	before := rec.Usage
 	convRec := t.conversationEnd(end, runRec, rec)
+	if rec.Review != nil {
+		rec.Review, rec.Usage = t.reviewEnd(rec.Review), addUsage(before, rec.Usage)
+	}
 	cut := t.cutOff(end)
 	if err := t.w.advance(t.j, rec, also{
 		put: func(b *ledger.Batch) {
@@ -249,8 +258,10 @@ func (t *turn) commitEnd(end ending) error {
 		then: func() {
 			t.j.turn = nil
 			s.running--
+			if t.lane != nil {
+				t.lane.turn = nil
+			}
 			if convRec != nil {
-				t.conv.turn = nil
 				s.putConversation(t.conv, convRec)
 			}
 			if !end.lives {

@@ -24,6 +24,7 @@ type plan struct {
 	resumes   *job   // the job that this one continues; nil for none
 	vendor    string // the agent's own session id that a new conversation begins with
 	worktree  string // the worktree that it works in already
+	review    *ledger.Review
 }
 
 // PrecheckDraft looks at the part of a document that has come so far and
@@ -96,7 +97,7 @@ func (w *Workbench) plan(session string, d Draft) (*plan, error) {
 	if p.timeout, err = w.timeLimit(d.Call.Timeout); err != nil {
 		return nil, err
 	}
-	if err := supported(d.Call); err != nil {
+	if err := w.planReview(p); err != nil {
 		return nil, err
 	}
 	if err := p.agent.Check(d.Prompt, d.Call.Model, d.Call.Effort); err != nil {
@@ -120,15 +121,6 @@ func (w *Workbench) planFresh(s *session, p *plan) (err error) {
 	if p.draft.Call.Worktree {
 		p.worktree = "" // a new one, of the same repository
 		return checkRepository(w.ctx, p.cwd)
-	}
-	return nil
-}
-
-// supported refuses the parts of a call that this version cannot carry out,
-// rather than leave them out in silence.
-func supported(c ledger.Call) error {
-	if len(c.Review) > 0 {
-		return fault.New(fault.Unsupported, "key %q of the agent call is not supported by this version", "review")
 	}
 	return nil
 }
@@ -247,6 +239,9 @@ func newRecord(sess *ledger.Session, p *plan, state ledger.AgentState, base stri
 		Session: sess.ID, Number: sess.NextJob, Agent: p.agent.Name, Task: taskLine(p.draft.Prompt), Call: p.draft.Call,
 		Workspace: p.workspace, CWD: p.cwd, Timeout: p.timeout, StartedBy: ledger.ByOwner, State: state, Base: base,
 		Conversation: p.draft.Call.Session, Vendor: p.vendor, Worktree: p.worktree, Created: sess.Updated, Updated: sess.Updated,
+	}
+	if p.review != nil {
+		rec.Reviewed, rec.Review = true, p.review
 	}
 	if p.resumes != nil {
 		rec.ResumedFrom = p.resumes.address()

@@ -92,3 +92,11 @@ func (w *Workbench) deliver(_ context.Context, session string, p *plan) (string,
 	}
 	return w.submit(session, p)
 }
+
+// steerable tells whether a run serves a turn that takes a prompt now.
+func (w *Workbench) steerable(run string) bool {
+	w.mu.RLock()
+	v := w.servers[run]
+	w.mu.RUnlock()
+	return v != nil && v.steers.Load()
+}

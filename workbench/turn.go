@@ -23,20 +23,22 @@ var errLeft = errors.New("the daemon stops")
 // output, and settles the job. Its goroutine owns all fields but those said
 // otherwise.
 type turn struct {
-	w      *Workbench
-	j      *job
-	agent  *agent.Agent
-	rec    *ledger.Run   // its record as the turn began
-	conv   *conversation // whose turn this is; nil when its record is gone
-	parser agent.Parser  // of a CLI; nil with srv
-	srv    *server       // whose turn it is, of an agent that is one; nil for a CLI
-	log    *activity.Recorder
-	read   int64           // offset up to which stdout has been parsed
-	saved  int64           // offset of the last checkpoint
-	notes  []string        // for the log, once it is open
-	told   string          // the agent's own session id, as far as it is recorded
-	served bool            // by a server that ran already
-	before <-chan struct{} // closed when the conversation's process before is gone; nil for none
+	w       *Workbench
+	j       *job
+	agent   *agent.Agent
+	rec     *ledger.Run   // its record as the turn began
+	lane    *conversation // that it holds: the same, but a builder's for its reviewer
+	outcome string        // of a review that is over
+	conv    *conversation // whose turn this is; nil when its record is gone
+	parser  agent.Parser  // of a CLI; nil with srv
+	srv     *server       // whose turn it is, of an agent that is one; nil for a CLI
+	log     *activity.Recorder
+	read    int64           // offset up to which stdout has been parsed
+	saved   int64           // offset of the last checkpoint
+	notes   []string        // for the log, once it is open
+	told    string          // the agent's own session id, as far as it is recorded
+	served  bool            // by a server that ran already
+	before  <-chan struct{} // closed when the conversation's process before is gone; nil for none
 
 	// Guarded by j.s.tr.
 	proc     run.Process
@@ -158,11 +160,15 @@ func (t *turn) begun(proc run.Process) error {
 		s := t.j.s
 		s.tr.Lock()
 		defer s.tr.Unlock()
-		if t.j.record().State != ledger.Starting {
+		last := t.j.record()
+		if last.State != ledger.Starting && last.Review == nil {
 			return nil // adopted at work
 		}
-		rec := t.j.next(ledger.Working, t.j.record().Detail)
-		runRec := t.runRecord(ledger.Working, "")
+		rec := t.j.next(ledger.Working, last.Detail)
+		if last.State == ledger.AwaitingInput {
+			rec.State = last.State
+		}
+		runRec := t.runRecord(rec.State, "")
 		return t.w.advance(t.j, rec, also{
 			put:  func(b *ledger.Batch) { b.PutRun(runRec) },
 			then: func() { t.w.showRun(runRec) },

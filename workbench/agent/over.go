@@ -11,5 +11,11 @@ func (a *Agent) LaunchOver(transport string, q Request) (Launch, error) {
 	if transport == TransportACP {
 		return Launch{Argv: append([]string{q.Path}, a.Args...), Stdin: StdinFIFO}, nil
 	}
+	if transport == TransportStream {
+		return a.StreamLaunch(q)
+	}
+	if transport == TransportAppServer {
+		return a.AppServerLaunch(q)
+	}
 	return Launch{}, fault.New(fault.Unsupported, "%s has no launch line for the transport %s", a.Name, transport)
 }

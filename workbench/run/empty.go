@@ -54,7 +54,7 @@ func (s *shim) empty() {
 	}
 	grace := time.NewTimer(s.spec.Grace)
 	defer grace.Stop()
-	told := false
+	told := s.tty != nil
 	for s.reap() {
 		if s.ended && !told {
 			told = true

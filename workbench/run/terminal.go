@@ -1,13 +1,10 @@
 package run
 
 import (
-	"errors"
 	"os"
 
-	"github.com/creack/pty"
-	"golang.org/x/sys/unix"
-
 	"scvfs/ledger/fault"
+	"scvfs/takeover/pty"
 )
 
 // terminal is a pseudo-terminal on its way to a run, and the line that tells
@@ -38,11 +35,11 @@ func (m *Manager) StartTerminal(run string) (p TerminalProcess, master *os.File,
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := openTerminal(spec)
-	if err != nil {
-		return nil, nil, err
-	}
+	t := &terminal{}
 	defer t.close()
+	if err := t.open(spec); err != nil {
+		return nil, nil, fault.New(fault.KindOf(err), "run %s cannot be started: %w", run, err)
+	}
 	if p, err = m.start(spec, t); err != nil {
 		return nil, nil, err
 	}
@@ -50,73 +47,13 @@ func (m *Manager) StartTerminal(run string) (p TerminalProcess, master *os.File,
 	return p, master, nil
 }
 
-// openTerminal makes a pseudo-terminal, the user's alone, and a line.
-func openTerminal(spec Spec) (t *terminal, err error) {
-	t = &terminal{}
-	defer func() {
-		if err != nil {
-			t.close()
-			err = terminalError(spec.Run, err)
-		}
-	}()
+// open makes the pseudo-terminal and the line.
+func (t *terminal) open(spec Spec) (err error) {
 	if t.end, t.line, err = os.Pipe(); err != nil {
-		return t, err
+		return fault.New(fault.Limit, "no pipe can be opened: %w", err)
 	}
-	if t.master, t.slave, err = pty.Open(); err != nil {
-		return t, err
-	}
-	if t.master, err = pollable(t.master); err != nil {
-		return t, err
-	}
-	if err = t.slave.Chmod(0o600); err != nil {
-		return t, err
-	}
-	return t, configure(t.slave, spec)
-}
-
-// pollable returns f, which it closes, as a file whose reads end when it is
-// closed. The library leaves a file that blocks in the kernel.
-func pollable(f *os.File) (*os.File, error) {
-	defer f.Close()
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		unix.Close(fd)
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), f.Name()), nil
-}
-
-// configure sets the terminal's size, and tells it that characters are UTF-8,
-// so that erasing one in a line being typed takes all its bytes.
-func configure(slave *os.File, spec Spec) error {
-	fd := int(slave.Fd())
-	size := unix.Winsize{Col: uint16(spec.Cols), Row: uint16(spec.Rows)}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size); err != nil {
-		return err
-	}
-	mode, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	if err != nil {
-		return err
-	}
-	mode.Iflag |= unix.IUTF8
-	return unix.IoctlSetTermios(fd, unix.TCSETS, mode)
-}
-
-// terminalError says why there is no terminal.
-func terminalError(run string, err error) error {
-	kind := fault.Internal
-	for _, limit := range []error{unix.ENOSPC, unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EAGAIN} {
-		if errors.Is(err, limit) {
-			kind = fault.Limit
-		}
-	}
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) {
-		kind = fault.Unsupported
-	}
-	return fault.New(kind, "run %s cannot be given a terminal (is devpts mounted on /dev/pts, with room for one more?): %w", run, err)
+	t.master, t.slave, err = pty.Open(spec.Cols, spec.Rows)
+	return err
 }
 
 // shims are the descriptors that go to the shim, in their order.
