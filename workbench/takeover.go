@@ -108,11 +108,32 @@ func (w *Workbench) take(ctx context.Context, session, id string, size takeover.
 	if err != nil {
 		return "", err
 	}
-	select {
-	case <-k.ready:
-		return k.note, k.failed
-	case <-ctx.Done():
+	if !patient(ctx, k.ready) {
 		return "", fault.New(fault.Interrupted, "interrupted while the terminal was being opened; it is opened all the same")
+	}
+	return k.note, k.failed
+}
+
+// signalPatience is how long a caller that a signal interrupts still waits for
+// what takes a moment: most signals, such as that of an ended child of a
+// shell, are no wish to go.
+const signalPatience = 5 * time.Second
+
+// patient waits for done, and tells whether it came. An interrupted caller
+// waits on for a bounded time.
+func patient(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+	}
+	more := time.NewTimer(signalPatience)
+	defer more.Stop()
+	select {
+	case <-done:
+		return true
+	case <-more.C:
+		return false
 	}
 }
 

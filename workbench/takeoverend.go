@@ -88,12 +88,10 @@ func (w *Workbench) EndTakeover(ctx context.Context, session, id string) (note, 
 		return "", "", fault.New(fault.NotFound, "conversation %s of session %s is not taken over", id, session)
 	}
 	k.end("the owner")
-	select {
-	case <-k.over:
-		return k.endNote(), k.terminal.Text(), nil
-	case <-ctx.Done():
+	if !patient(ctx, k.over) {
 		return "", "", fault.New(fault.Interrupted, "interrupted while the takeover was ending; it ends all the same")
 	}
+	return k.endNote(), k.terminal.Text(), nil
 }
 
 // EndTakeovers ends all takeovers, waiting for each, and has none start any
