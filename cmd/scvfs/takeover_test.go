@@ -28,7 +28,12 @@ func TestATakeoverIsATerminalInFiles(t *testing.T) {
 		"90x20\nworking takeover\n1\ntaken_over\n500\n200\n600\n400\n")
 	w.sh(takeoverWords + `echo 100x30 > "$T/size"; typed 'stty size'; shows '30 100'`)
 	// Ctrl-C and job control are the terminal's.
-	w.sh(takeoverWords + `typed 'echo waits; sleep 1000; echo code $?'; shows waits; echo 'key ctrl-c' > "$T/ctl"; typed 'echo goes on'; shows 'goes on'`)
+	w.sh(takeoverWords + `cat > waits <<'END'
+trap 'echo interrupted; exit' INT
+echo waits
+while :; do sleep 0.1; done
+END
+typed 'sh waits'; shows waits; echo 'key ctrl-c' > "$T/ctl"; shows interrupted; typed 'echo goes on'; shows 'goes on'`)
 	w.sh(takeoverWords + `typed cat; echo 'paste pasted $(text) as it is' > "$T/ctl"; echo 'key enter' > "$T/ctl"; shows 'pasted $(text) as it is'; echo 'key ctrl-d' > "$T/ctl"`)
 	w.sh(takeoverWords + `printf '' > "$T/input"; typed "printf '\\033[31mred\\033[m\\n'"; shows red; grep -q $'\e\[.*31mred' "$T/screen.ansi"; grep -q '"text": "red"' "$T/screen.json"; grep -q '<svg' "$T/screen.svg"`)
 	w.sh(takeoverWords + `typed 'for i in $(seq 60); do echo row $i; done'; shows 'row 60'; grep -qx 'row 3' "$T/scrollback"`)
