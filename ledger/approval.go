@@ -66,6 +66,7 @@ type Approval struct {
 	Summary      string          `json:"summary"` // one line, safe to show
 	CWD          string          `json:"cwd,omitempty"`
 	Request      json.RawMessage `json:"request,omitempty"`
+	RequestBytes int             `json:"request_bytes,omitempty"` // its whole length, when Request is only a text of its beginning
 	Questions    []Question      `json:"questions,omitempty"`
 	State        ApprovalState   `json:"state"`
 	Words        []string        `json:"words,omitempty"`  // the answers to the questions, when approved

@@ -131,6 +131,7 @@ var released = []func(*Batch){
 func approvalFixture(b *Batch) {
 	full := anApproval(18, "shop", 256)
 	full.Conversation, full.Tool, full.CWD, full.Request = "codex-1", "shell", "/src/shop", []byte(`{"command":["rm","-rf","<build>"]}`)
+	full.RequestBytes = 300_000
 	full.Questions = []Question{{Text: "Which?", Options: []string{"a", "b"}, Multi: true}}
 	full.Words, full.Reason = []string{"a, b"}, "because"
 	b.PutApproval(full)

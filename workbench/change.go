@@ -21,7 +21,11 @@ const (
 	JobLinked      ChangeKind = "job_linked"    // another job continues it
 	JobGone        ChangeKind = "job_gone"      // dismissed or forgotten
 	WorktreeGone   ChangeKind = "worktree_gone" // removed; Detail names it
-	ChangesLost    ChangeKind = "lost"          // the reader was too slow; Lost says how many it missed
+	// An agent asks and waits, Detail says what for; and how a request was
+	// decided, of those too that never waited.
+	ApprovalRaised   ChangeKind = "approval"
+	ApprovalResolved ChangeKind = "approval_resolved"
+	ChangesLost      ChangeKind = "lost" // the reader was too slow; Lost says how many it missed
 )
 
 // Change is one line of /events: something that became visible.
@@ -38,6 +42,9 @@ type Change struct {
 	Task    string            `json:"task,omitempty"`
 	Detail  string            `json:"detail,omitempty"`
 	Lost    uint64            `json:"lost,omitempty"`
+
+	Approval uint64               `json:"approval,omitempty"` // its number
+	Outcome  ledger.ApprovalState `json:"outcome,omitempty"`  // of that approval
 }
 
 // changeRing is how many changes a slow reader may lag behind before it

@@ -36,6 +36,7 @@ func (w *Workbench) maintainEveryMinute() {
 // record names, and starts what waited for space. It runs at start and every
 // minute, and on request.
 func (w *Workbench) Maintain() error {
+	w.checkDeadlines()
 	var errs []error
 	for _, s := range w.allSessions() {
 		if err := w.maintainSession(s, time.Now().Add(-w.limits.Keep.Duration())); err != nil {
@@ -88,10 +89,14 @@ func (w *Workbench) forget(j *job) (sessionGone bool, err error) {
 		if rec.Run != "" {
 			b.DeleteRun(rec.Run)
 		}
+		for _, a := range j.asks {
+			b.DeleteApproval(a.record().Number)
+		}
 	}); err != nil {
 		return false, err
 	}
 	j.s.publish(sess)
+	w.approvals.drop(j.asks)
 	left := j.s.remove(j)
 	w.removeFiles(rec)
 	w.announce(jobChange(JobGone, rec))
