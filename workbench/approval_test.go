@@ -99,7 +99,7 @@ func risky(id string) dialogue.Ask {
 // waits asks for something that has to wait, and returns its number.
 func (f *fixture) waits(t *testing.T, j *job, run *ledger.Run, from asker, q dialogue.Ask) uint64 {
 	t.Helper()
-	n, d, err := f.ask(j, run, from, q)
+	n, d, err := f.Workbench.ask(j, run, from, q)
 	if err != nil || d != nil {
 		t.Fatalf("it does not wait: %+v, %v", d, err)
 	}
@@ -194,8 +194,8 @@ func TestNobodyWatchesSoNothingWaits(t *testing.T) {
 	stop := f.Watch()
 	stop()
 	stop() // closing twice counts once
-	n, d, err := f.ask(j, run, newFakeAsker(), risky("a"))
-	if err != nil || d == nil || d.Answer.Allow || d.who() != "gate (policy on-risk, nobody watches)" {
+	n, d, err := f.Workbench.ask(j, run, newFakeAsker(), risky("a"))
+	if err != nil || d == nil || d.Answer.Allow || d.How != "gate (policy on-risk, nobody watches)" {
 		t.Fatalf("got %+v, %v", d, err)
 	}
 	if rec, _ := f.Approval(n); Outcome(rec) != "denied by gate (policy on-risk, nobody watches)" || !rec.Deadline.IsZero() {
@@ -207,7 +207,7 @@ func TestNobodyWatchesSoNothingWaits(t *testing.T) {
 	f.Looked()
 	f.waits(t, j, run, newFakeAsker(), risky("b"))
 	f.limits.WatchTTL = config.Duration(time.Nanosecond)
-	if _, d, err := f.ask(j, run, newFakeAsker(), risky("c")); err != nil || d == nil {
+	if _, d, err := f.Workbench.ask(j, run, newFakeAsker(), risky("c")); err != nil || d == nil {
 		t.Errorf("a look counts for ever: %+v, %v", d, err)
 	}
 }
@@ -292,7 +292,7 @@ func TestADecisionThatNeverArrivedIsHandedOverAgain(t *testing.T) {
 	}
 	turn.nothing(t)
 	// An ask that is replayed from the output is the same one.
-	if again, d, err := f.ask(j, run, turn, risky("a")); err != nil || again != n || d == nil || !d.Answer.Allow {
+	if again, d, err := f.Workbench.ask(j, run, turn, risky("a")); err != nil || again != n || d == nil || !d.Answer.Allow {
 		t.Errorf("asked again: %d, %+v, %v", again, d, err)
 	}
 }
@@ -352,7 +352,7 @@ func TestCancelWithdrawsAtOnce(t *testing.T) {
 			if rec, _ := f.Approval(n); rec.State != ledger.ApprovalWithdrawn || len(f.Approvals("", 0)) != 0 {
 				t.Errorf("it is %s", Outcome(rec))
 			}
-			if _, d, err := f.ask(j, run, turn, risky("late")); err != nil || d == nil || d.Answer.Allow {
+			if _, d, err := f.Workbench.ask(j, run, turn, risky("late")); err != nil || d == nil || d.Answer.Allow {
 				t.Errorf("asked by a job that is being cancelled: %+v, %v", d, err)
 			}
 			f.until(t, "the end", func() bool { return j.record().State == ledger.Cancelled })
@@ -442,7 +442,7 @@ func TestAQuestionIsAnsweredInWords(t *testing.T) {
 	}
 	long := q
 	long.ID, long.Questions = "long", []dialogue.Choice{{Text: strings.Repeat("x", questionsBytes)}}
-	if _, d, err := f.ask(j, run, turn, long); err != nil || d == nil || d.Answer.Allow {
+	if _, d, err := f.Workbench.ask(j, run, turn, long); err != nil || d == nil || d.Answer.Allow {
 		t.Errorf("a question without end: %+v, %v", d, err)
 	}
 }
@@ -456,7 +456,7 @@ func TestChangesTellOfRequests(t *testing.T) {
 	if err := f.Answer(n, "yes", owner); err != nil {
 		t.Fatal(err)
 	}
-	f.ask(j, run, turn, dialogue.Ask{ID: "r", Kind: dialogue.Permission, Risk: dialogue.ReadOnly, Summary: "read"})
+	f.Workbench.ask(j, run, turn, dialogue.Ask{ID: "r", Kind: dialogue.Permission, Risk: dialogue.ReadOnly, Summary: "read"})
 	var said []string
 	for len(said) < 5 {
 		got, err := changes.Next(context.Background())
@@ -509,7 +509,7 @@ func TestManyRequestsAtOnce(t *testing.T) {
 		work.Go(func() {
 			for k := range each {
 				id := fmt.Sprintf("%d-%d", i, k)
-				if _, _, err := f.ask(j, run, turn, risky(id)); err != nil {
+				if _, _, err := f.Workbench.ask(j, run, turn, risky(id)); err != nil {
 					t.Error(err)
 				}
 				if k%5 == 0 {

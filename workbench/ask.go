@@ -17,10 +17,10 @@ const summaryRunes = 500
 
 // asker is the turn whose agent asks.
 type asker interface {
-	// answered hands a decision over: who says who decided, for the log. It is
+	// answered hands a decision over: how says who decided and by what, for the log. It is
 	// called from any goroutine, holding no lock, and at most once for a
 	// request; it never blocks. It may come before ask has returned.
-	answered(ask string, number uint64, a dialogue.Answer, who string)
+	answered(ask string, number uint64, a dialogue.Answer, how string)
 }
 
 // ask lets the gate decide about a request of the agent of the job's run, which
@@ -30,7 +30,10 @@ type asker interface {
 // later, unless it is withdrawn first. The number is its own in both cases. An
 // error says that nothing could be recorded: the answer is no, and the error
 // is the reason. The caller holds no lock.
-func (w *Workbench) ask(j *job, run *ledger.Run, from asker, q dialogue.Ask) (number uint64, d *decision, err error) {
+func (w *Workbench) ask(j *job, run *ledger.Run, from asker, q dialogue.Ask) (number uint64, d *decided, err error) {
+	if run == nil {
+		return 0, nil, fault.New(fault.Gone, "the record of the run that serves %s is gone", j.address())
+	}
 	g := w.ruleOn(run.Agent, q)
 	watched := w.watching() // as the request comes
 	s := j.s
@@ -127,7 +130,7 @@ func (w *Workbench) wait(j *job, from asker, rec *ledger.Approval) error {
 }
 
 // decideAtOnce records a request that never waits. The caller holds s.tr.
-func (w *Workbench) decideAtOnce(j *job, rec *ledger.Approval) (uint64, *decision, error) {
+func (w *Workbench) decideAtOnce(j *job, rec *ledger.Approval) (uint64, *decided, error) {
 	rec.Decided = rec.Created
 	keepRequest(rec, decidedRequestBytes)
 	gone := j.surplus()
@@ -148,7 +151,7 @@ func (w *Workbench) decideAtOnce(j *job, rec *ledger.Approval) (uint64, *decisio
 
 // bind makes from the turn that the decision goes to, and returns the decision
 // when there is one. The caller holds s.tr.
-func (a *approval) bind(from asker) *decision {
+func (a *approval) bind(from asker) *decided {
 	a.from, a.given = from, !a.waits()
 	if a.waits() {
 		return nil
@@ -171,7 +174,7 @@ func (w *Workbench) reask(j *job, run *ledger.Run, from asker, open []dialogue.A
 			w.log.Error("an agent's request cannot be recorded; it is denied", "run", run.ID, "err", err)
 			from.answered(q.ID, 0, dialogue.Answer{Reason: err.Error()}, ledger.DecidedByGate+" (it could not be recorded)")
 		case d != nil:
-			from.answered(q.ID, number, d.Answer, d.who())
+			from.answered(q.ID, number, d.Answer, d.How)
 		default:
 			numbers[q.ID] = number
 		}

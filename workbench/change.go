@@ -14,13 +14,15 @@ type ChangeKind string
 
 // The kinds of change.
 const (
-	SessionChanged ChangeKind = "session" // made, closed, reopened, or an attribute of it changed
-	SessionGone    ChangeKind = "session_gone"
-	JobStarted     ChangeKind = "job_started"
-	JobChanged     ChangeKind = "job"
-	JobLinked      ChangeKind = "job_linked"    // another job continues it
-	JobGone        ChangeKind = "job_gone"      // dismissed or forgotten
-	WorktreeGone   ChangeKind = "worktree_gone" // removed; Detail names it
+	SessionChanged  ChangeKind = "session" // made, closed, reopened, or an attribute of it changed
+	SessionGone     ChangeKind = "session_gone"
+	JobStarted      ChangeKind = "job_started"
+	JobChanged      ChangeKind = "job"
+	JobLinked       ChangeKind = "job_linked"       // another job continues it
+	JobGone         ChangeKind = "job_gone"         // dismissed or forgotten
+	TakeoverStarted ChangeKind = "takeover_started" // Detail names the conversation
+	TakeoverEnded   ChangeKind = "takeover_ended"
+	WorktreeGone    ChangeKind = "worktree_gone" // removed; Detail names it
 	// An agent asks and waits, Detail says what for; and how a request was
 	// decided, of those too that never waited.
 	ApprovalRaised   ChangeKind = "approval"

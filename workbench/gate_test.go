@@ -80,7 +80,7 @@ func TestTheGateOnAnyRequests(t *testing.T) {
 		n++
 		q, turn := askAny(t, string(rune('a'+n%26))+time.Now().String()), newFakeAsker()
 		g := rule(f.conf.Policy, false, q.Kind, q.Risk)
-		number, d, err := f.ask(j, run, turn, q)
+		number, d, err := f.Workbench.ask(j, run, turn, q)
 		if err != nil {
 			t.Fatal(err)
 		}

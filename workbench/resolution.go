@@ -92,13 +92,13 @@ func (w *Workbench) decide(j *job, asks []*approval, at time.Time, how func(*led
 		}
 		return err
 	}
-	decided := map[*approval]bool{}
+	over := map[*approval]bool{}
 	for _, a := range asks {
-		decided[a] = true
+		over[a] = true
 	}
 	var left []*ledger.Approval
 	for _, a := range j.waiting() {
-		if !decided[a] {
+		if !over[a] {
 			left = append(left, a.record())
 		}
 	}
@@ -132,30 +132,26 @@ func (a *approval) hand() (tell func()) {
 	}
 	a.given = true
 	d := decisionOf(rec)
-	return func() { from.answered(rec.Ask, rec.Number, d.Answer, d.who()) }
+	return func() { from.answered(rec.Ask, rec.Number, d.Answer, d.How) }
 }
 
-// decision is what was decided about a request.
-type decision struct {
-	Answer dialogue.Answer
-	By     string // ledger.DecidedByOwner, …
-	How    string
+// decided is what was decided about a request.
+type decided struct {
+	dialogue.Answer
+	How string // who decided, and how, as the log has it
 }
-
-// who is By and How as a line of the log has it.
-func (d *decision) who() string { return d.By + " (" + d.How + ")" }
 
 // decisionOf reads a decision back out of its record. What was withdrawn is
 // denied, should anybody still want to know.
-func decisionOf(rec *ledger.Approval) *decision {
-	d := &decision{By: rec.By, How: rec.How}
+func decisionOf(rec *ledger.Approval) *decided {
+	d := &decided{How: decidedBy(rec)}
 	switch rec.State {
 	case ledger.ApprovalApproved:
 		d.Answer = dialogue.Answer{Allow: true, Words: rec.Words}
 	case ledger.ApprovalWithdrawn:
-		d.Answer.Reason = rec.How
+		d.Reason = rec.How
 	default:
-		d.Answer.Reason = rec.Reason
+		d.Reason = rec.Reason
 	}
 	return d
 }

@@ -73,6 +73,7 @@ type RunSnapshot struct {
 	LastActivity time.Time         `json:"last_activity"`
 	Live         bool              `json:"live"`
 	Steerable    bool              `json:"steerable"`
+	Attach       Attach            `json:"attach"`
 }
 
 // Restorable is a prompt of a closed session, or of one cut off, that never
@@ -154,6 +155,8 @@ func (w *Workbench) runSnapshot(rec *ledger.Run) RunSnapshot {
 		Turn: rec.Turn, CWD: rec.CWD, State: rec.State, Detail: rec.Detail, Started: rec.Created,
 		LastActivity: rec.Updated, Live: w.isLive(rec.ID), Jobs: []string{},
 	}
+	snap.Attach = w.AttachState(rec.Session, rec.Conversation)
+	snap.Steerable = w.steerable(rec.ID)
 	if info, err := os.Stat(w.RunFile(rec.ID, activity.LogFile)); err == nil && info.ModTime().After(rec.Updated) {
 		snap.LastActivity = info.ModTime()
 	}

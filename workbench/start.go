@@ -24,6 +24,7 @@ type plan struct {
 	resumes   *job   // the job that this one continues; nil for none
 	vendor    string // the agent's own session id that a new conversation begins with
 	worktree  string // the worktree that it works in already
+	review    *ledger.Review
 }
 
 // PrecheckDraft looks at the part of a document that has come so far and
@@ -65,6 +66,9 @@ func (w *Workbench) precheckPrompt(part []byte) error {
 // CheckDraft makes every check that Start would make, and starts nothing.
 func (w *Workbench) CheckDraft(session string, d Draft) error {
 	p, err := w.plan(session, d)
+	if err == nil {
+		err = w.checkSteer(session, p)
+	}
 	if err != nil {
 		return err
 	}
@@ -93,7 +97,7 @@ func (w *Workbench) plan(session string, d Draft) (*plan, error) {
 	if p.timeout, err = w.timeLimit(d.Call.Timeout); err != nil {
 		return nil, err
 	}
-	if err := supported(d.Call); err != nil {
+	if err := w.planReview(p); err != nil {
 		return nil, err
 	}
 	if err := p.agent.Check(d.Prompt, d.Call.Model, d.Call.Effort); err != nil {
@@ -117,15 +121,6 @@ func (w *Workbench) planFresh(s *session, p *plan) (err error) {
 	if p.draft.Call.Worktree {
 		p.worktree = "" // a new one, of the same repository
 		return checkRepository(w.ctx, p.cwd)
-	}
-	return nil
-}
-
-// supported refuses the parts of a call that this version cannot carry out,
-// rather than leave them out in silence.
-func supported(c ledger.Call) error {
-	if len(c.Review) > 0 {
-		return fault.New(fault.Unsupported, "key %q of the agent call is not supported by this version", "review")
 	}
 	return nil
 }
@@ -190,13 +185,15 @@ func (w *Workbench) diskFloor() error {
 // leastFree is needed to record a job at all, whatever limits.disk_floor says.
 const leastFree = 1 << 20
 
-// Start starts the owner's job in a live session and returns its address.
-func (w *Workbench) Start(_ context.Context, session string, d Draft) (string, error) {
+// Start starts the owner's job in a live session and returns its address; or
+// that of the job whose running turn took the prompt, where the call asks for
+// that.
+func (w *Workbench) Start(ctx context.Context, session string, d Draft) (string, error) {
 	p, err := w.plan(session, d)
 	if err != nil {
 		return "", err
 	}
-	return w.submit(session, p)
+	return w.deliver(ctx, session, p)
 }
 
 // submit makes a job of a plan: it is durable, and runs or waits, when submit
@@ -242,6 +239,9 @@ func newRecord(sess *ledger.Session, p *plan, state ledger.AgentState, base stri
 		Session: sess.ID, Number: sess.NextJob, Agent: p.agent.Name, Task: taskLine(p.draft.Prompt), Call: p.draft.Call,
 		Workspace: p.workspace, CWD: p.cwd, Timeout: p.timeout, StartedBy: ledger.ByOwner, State: state, Base: base,
 		Conversation: p.draft.Call.Session, Vendor: p.vendor, Worktree: p.worktree, Created: sess.Updated, Updated: sess.Updated,
+	}
+	if p.review != nil {
+		rec.Reviewed, rec.Review = true, p.review
 	}
 	if p.resumes != nil {
 		rec.ResumedFrom = p.resumes.address()
