@@ -90,7 +90,7 @@ func answerWords(qs []ledger.Question, lines []string) ([]string, error) {
 		return words, err
 	}
 	if len(lines) != len(qs) {
-		return nil, fault.New(fault.Invalid, "%s, and %d are answered: write a line for each, all in one write, or no",
+		return nil, fault.New(fault.Invalid, "it asks %s, and the text answers %d: write a line for each, all in one write, or no",
 			countOf(len(qs), "question"), len(lines))
 	}
 	words := make([]string, len(qs))

@@ -46,8 +46,8 @@ func TestAnswersAreRead(t *testing.T) {
 		{[]ledger.Question{colour}, "1: no", "yes: no"},
 		{[]ledger.Question{colour}, "1:2", "yes: dark\nBlue"},
 		{[]ledger.Question{colour}, "no", "no: the owner answers none of it"},
-		{[]ledger.Question{colour}, "", "1 question, and 0 are answered"},
-		{[]ledger.Question{colour}, "red\nred", "1 question, and 2 are answered"},
+		{[]ledger.Question{colour}, "", "it asks 1 question, and the text answers 0"},
+		{[]ledger.Question{colour}, "red\nred", "it asks 1 question, and the text answers 2"},
 		{[]ledger.Question{truth}, "no", "yes: No"},
 		{[]ledger.Question{truth}, "yes", "yes: Yes"},
 		{[]ledger.Question{free}, "yes", "yes: yes"},
@@ -62,9 +62,9 @@ func TestAnswersAreRead(t *testing.T) {
 		{[]ledger.Question{colour, free}, "2: bob\n1: red", "yes: Red|bob"},
 		{[]ledger.Question{colour, free}, "2: bob", "question 1 is not answered"},
 		{[]ledger.Question{colour, free}, "1: red\n1: red", "question 1 is answered twice"},
-		{[]ledger.Question{colour, free}, "red", "2 questions, and 1 are answered: write a line for each, all in one write, or no"},
+		{[]ledger.Question{colour, free}, "red", "it asks 2 questions, and the text answers 1: write a line for each, all in one write, or no"},
 		{[]ledger.Question{colour, free}, "no", "no: the owner answers none of it"},
-		{[]ledger.Question{colour, free}, "yes", "2 questions, and 1 are answered"},
+		{[]ledger.Question{colour, free}, "yes", "it asks 2 questions, and the text answers 1"},
 		{[]ledger.Question{free, free}, "3: x\ny", "yes: 3: x|y"},
 	} {
 		rec := &ledger.Approval{Kind: string(dialogue.Permission), Questions: tt.questions}
