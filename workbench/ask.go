@@ -56,7 +56,10 @@ func (w *Workbench) ask(j *job, run *ledger.Run, from asker, q dialogue.Ask) (nu
 	case !watched:
 		g.deny(rec, q.Kind, g.why+", nobody watches", "nobody watches for requests now")
 	default:
-		return rec.Number, nil, w.wait(j, from, rec)
+		if err := w.wait(j, from, rec); err != nil {
+			return 0, nil, err
+		}
+		return rec.Number, nil, nil
 	}
 	return w.decideAtOnce(j, rec)
 }
