@@ -26,7 +26,7 @@ func (k *kernel) look(ctx context.Context, dir Dir, ino uint64, at string) {
 	if err != nil {
 		k.tb.Fatalf("ls %s: %v", at, err)
 	}
-	for _, hidden := range []string{"events", "wait"} {
+	for _, hidden := range []string{"events", "wait", "watch", "17", "18"} {
 		if _, err := dir.Lookup(ctx, hidden); err == nil {
 			entries = append(entries, Entry{Name: hidden})
 		}
@@ -101,6 +101,14 @@ func TestWhatMayBeKeptStaysTrue(t *testing.T) {
 					f.converse(j.Session, j.Number, fmt.Sprintf("sh-%d", j.Number))
 				}
 			},
+			"ask": func(r *rapid.T) {
+				if j := job(r); j.Run != "" && !j.State.Terminal() {
+					f.raise(j.Session, j.Number, "process", "x")
+				}
+			},
+			"answer": func(r *rapid.T) {
+				_ = c.write("approvals/"+rapid.SampledFrom([]string{"17", "18"}).Draw(r, "number")+"/answer", "yes")
+			},
 			"settle": func(r *rapid.T) {
 				if j := job(r); j.Run != "" && j.Worktree == "" {
 					f.settle(j.Session, j.Number, fmt.Sprintf("sh-%06x", j.Serial))
@@ -127,6 +135,7 @@ func TestWhatMayBeKeptStaysTrue(t *testing.T) {
 func TestWhatMayBeKept(t *testing.T) {
 	c, f := fullTree(t)
 	f.settle("shop", 1, aTree)
+	f.raise("shop", 2, "process", "run make")
 	const j = "sessions/shop/jobs/job-1"
 	for name, want := range map[string]struct{ entry, attr bool }{
 		"": {true, false}, "README": {true, true}, "version": {true, true}, "config": {true, true},
@@ -141,6 +150,8 @@ func TestWhatMayBeKept(t *testing.T) {
 		"sessions/shop/conversations/sh-1/agent":      {true, true},
 		"sessions/shop/conversations/sh-1/cwd":        {true, false},
 		"sessions/shop/conversations/sh-1/jobs/job-1": {false, false},
+		"approvals": {true, false}, "approvals/watch": {true, false}, "approvals/17": {true, false}, "approvals/17/risk": {true, true},
+		"approvals/17/summary": {true, false}, "approvals/17/answer": {true, false}, j + "/approve": {true, false},
 		"runs": {true, false}, "runs/sh-000003": {false, false}, "runs/sh-000003/pid": {true, false}, "runs/sh-000003/agent": {true, true},
 		"worktrees": {true, false}, "worktrees/" + aTree: {false, false}, itsDir + "path": {true, true},
 	} {

@@ -11,6 +11,9 @@ import (
 // maxLine is the length of the longest line that a command file takes.
 const maxLine = 4 << 10
 
+// maxWhole is the length of the longest command that is a whole write.
+const maxWhole = 64 << 10
+
 // syntax is how one command is written.
 //
 // A command is a verb and its arguments, separated by blanks and quoted as
@@ -53,6 +56,43 @@ func nextLine(p []byte) (line string, size int) {
 func idle(line string) bool {
 	line = strings.TrimLeft(line, " \t")
 	return line == "" || line[0] == '#'
+}
+
+// next cuts the first command off p.
+func (f lineFile) next(p []byte) (line string, size int) {
+	if f.whole {
+		return string(p), len(p)
+	}
+	return nextLine(p)
+}
+
+// idle tells whether a command asks for nothing.
+func (f lineFile) idle(text string) bool {
+	if !f.whole {
+		return idle(text)
+	}
+	for line := range strings.Lines(text) {
+		if !idle(strings.TrimRight(line, "\r\n")) {
+			return false
+		}
+	}
+	return true
+}
+
+// parse reads one command. One that is a whole write is its own argument.
+func (f lineFile) parse(text string) (which int, args []string, err error) {
+	if !f.whole {
+		return parseCommand(text, f.known, f.bare)
+	}
+	if len(text) > maxWhole {
+		return 0, nil, fault.New(fault.TooLarge, "the text has %d bytes; at most %d are taken", len(text), maxWhole)
+	}
+	for line := range strings.Lines(text) {
+		if err := checkLine(strings.TrimRight(line, "\r\n")); err != nil {
+			return 0, nil, err
+		}
+	}
+	return 0, []string{text}, nil
 }
 
 // parseCommand reads one line. With bare, lines consist of the arguments of

@@ -42,6 +42,11 @@ type fake struct {
 	diff     string
 	diffs    int
 
+	approvals []*ledger.Approval
+	askedBy   map[uint64]uint64 // serials of the jobs, by the number of a request
+	watchers  int
+	looks     int
+
 	worktrees []worktree.Worktree
 	dirty     string
 
@@ -56,7 +61,8 @@ func newFake(dir string) *fake {
 	return &fake{
 		dir: dir, limit: 1 << 20, at: epoch,
 		sessions: map[string]*ledger.Session{}, jobs: map[string][]*ledger.Job{}, convs: map[string][]*ledger.Conversation{},
-		wake: make(chan struct{}), done: map[uint64]chan struct{}{},
+		askedBy: map[uint64]uint64{},
+		wake:    make(chan struct{}), done: map[uint64]chan struct{}{},
 	}
 }
 
@@ -389,6 +395,9 @@ func (f *fake) end(session string, n uint64, state ledger.AgentState, result str
 	j, _ := f.Job(session, n)
 	if result != "" {
 		write(f.JobFile(j, "result"), result)
+	}
+	for _, a := range f.Approvals(session, n) {
+		f.resolve(a.Number, ledger.ApprovalWithdrawn, ledger.DecidedByEnd, "its job ended")
 	}
 	f.edit(session, n, func(j *ledger.Job) {
 		if j.State.Terminal() {

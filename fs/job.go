@@ -47,6 +47,7 @@ var jobTable = table[*ledger.Job]{
 		}),
 		{name: "resume", typ: Regular, node: resumeFile},
 		{name: "reply", typ: Regular, node: replyFile},
+		approveRow(nil, func(j *ledger.Job) (string, uint64) { return j.Session, j.Number }),
 		{name: "run", typ: Symlink, shown: hasRun, node: jobRun},
 		jobLink("conversation", conversationOf),
 		jobLink("worktree", worktreeOf),

@@ -24,7 +24,9 @@ type lineFile struct {
 	known []syntax
 	bare  bool // lines hold no verb, only the arguments of the one command
 	// value is what an attribute file shows: nil for the usage of commands.
-	value func() (string, error)
+	value func() ([]byte, error)
+	// whole says that each write is one command, all its lines together.
+	whole bool
 	// check refuses all writers of a thing that is gone or closed.
 	check func() error
 	run   func(ctx context.Context, which int, args []string) error
@@ -54,11 +56,10 @@ func (f lineFile) Attr(ctx context.Context) (Attr, error) {
 func (f lineFile) draw() ([]byte, error) {
 	last, said := f.t.outcomes.get(f.ino)
 	if f.value != nil {
-		v, err := f.value()
+		b, err := f.value()
 		if err != nil {
 			return nil, err
 		}
-		b := oneLine(v)
 		if last.refused {
 			b = append(b, last.line...)
 		}
@@ -154,7 +155,7 @@ func (h *lineHandle) Write(ctx context.Context, p []byte) (int, error) {
 	}
 	used, acted := 0, false
 	for used < len(p) {
-		line, size := nextLine(p[used:])
+		line, size := h.f.next(p[used:])
 		op, err := h.do(ctx, line)
 		if err != nil {
 			h.refuse(ctx, op, err, acted)
@@ -171,14 +172,14 @@ func (h *lineHandle) Write(ctx context.Context, p []byte) (int, error) {
 
 // do runs one line; op is empty when it asked for nothing.
 func (h *lineHandle) do(ctx context.Context, line string) (op string, err error) {
-	if idle(line) && len(line) <= maxLine {
+	if h.f.idle(line) && len(line) <= maxLine {
 		return "", nil
 	}
 	op = h.f.opName()
 	if err := h.f.check(); err != nil {
 		return op, stale(err)
 	}
-	which, args, err := parseCommand(line, h.f.known, h.f.bare)
+	which, args, err := h.f.parse(line)
 	if err != nil {
 		return op, err
 	}
@@ -257,12 +258,12 @@ func attribute[S any](value func(*Tree, S) string, guard func(S) error, set verb
 	return row[S]{name: set.name, typ: Regular, node: func(d tableDir[S], at site, _ S) Node {
 		f := commands(at, d.get, d.table.changed, guard, []verb[S]{set})
 		f.bare = true
-		f.value = func() (string, error) {
+		f.value = func() ([]byte, error) {
 			s, err := d.get()
 			if err != nil {
-				return "", err
+				return nil, err
 			}
-			return value(d.t, s), nil
+			return oneLine(value(d.t, s)), nil
 		}
 		return f
 	}}

@@ -90,6 +90,7 @@ func (m *memory) check(t rapid.TB, name string, dir uint64, a Attr) {
 var oneLiners = map[string]bool{
 	"version": true, "offered": true, "label": true, "workspace": true, "state": true, "status": true, "task": true,
 	"started_by": true, "created": true, "updated": true, "ended": true, "exit": true, "usage": true, "pid": true, "cwd": true, "job": true,
+	"summary": true, "risk": true, "deadline": true,
 }
 
 var anyText = rapid.SampledFrom([]string{"", "x", "two\nlines\n", "\x1b[2J\u202e\x00\xff", "ünï", strings.Repeat("long ", 300)})
@@ -139,6 +140,23 @@ func TestSizesAreTrueInEveryState(t *testing.T) {
 					f.end(j.Session, j.Number, ledger.Failed, anyText.Draw(r, "result"))
 				}
 			},
+			"ask": func(r *rapid.T) {
+				if j := job(r); j.Run != "" && !j.State.Terminal() {
+					f.raise(j.Session, j.Number, "process", cleanLine(anyText.Draw(r, "summary")))
+				}
+			},
+			"question": func(r *rapid.T) {
+				if j := job(r); j.Run != "" && !j.State.Terminal() {
+					f.question(j.Session, j.Number, anyText.Draw(r, "questions")+"|"+anyText.Draw(r, "option")+"\n")
+				}
+			},
+			"answer": func(r *rapid.T) {
+				n := rapid.Uint64Range(17, 20).Draw(r, "number")
+				write(fmt.Sprintf("approvals/%d/answer", n), rapid.SampledFrom([]string{"yes", "no why", "red", "1: x", "\x1b"}).Draw(r, "answer"))
+			},
+			"approve": func(r *rapid.T) {
+				write("sessions/"+session(r)+"/approve", rapid.SampledFrom([]string{"yes", "no 17", "yes 18", "x"}).Draw(r, "answer"))
+			},
 			"ctl": func(r *rapid.T) {
 				j := job(r)
 				write("sessions/"+j.Session+"/jobs/"+fmt.Sprintf("job-%d", j.Number)+"/ctl", rapid.SampledFrom([]string{"cancel", "dismiss", "x\x1b"}).Draw(r, "verb"))
@@ -161,10 +179,11 @@ func TestInodeNumbersAreUniqueAndStable(t *testing.T) {
 			if n%2 == 0 {
 				f.run(id, uint64(n+1))
 				f.converse(id, uint64(n+1), "sh-1")
+				f.raise(id, uint64(n+1), "process", "x")
 			}
 		}
 	}
-	hidden := []string{"events", "wait", "run", "conversation"}
+	hidden := []string{"events", "wait", "watch", "run", "conversation"}
 	names := map[uint64]string{rootIno: "/"}
 	err := walk(c.ctx, c.tree.Root(), "/", func(name string, e Entry, n Node) {
 		add := func(ino uint64, name string) {
@@ -190,7 +209,7 @@ func TestInodeNumbersAreUniqueAndStable(t *testing.T) {
 	}
 	again := client{t, f.tree(Options{}), c.ctx}
 	for ino, name := range names {
-		if strings.HasPrefix(name, "/sessions/s7/") || strings.HasPrefix(name, "/active/") {
+		if strings.HasPrefix(name, "/sessions/s7/") || strings.HasPrefix(name, "/active/") || strings.HasPrefix(name, "/approvals/20/") {
 			if got := again.attr(name).Ino; got != ino {
 				t.Fatalf("%s was %d and is %d", name, ino, got)
 			}

@@ -16,12 +16,12 @@ const readmeText = `Coding agents as files: ls and cat show jobs, echo controls 
   tail -f sessions/shop/jobs/job-1/log     what it does; see state, diff, usage
   echo cancel > sessions/shop/jobs/job-1/ctl
   echo 'and now?' > sessions/shop/jobs/job-1/reply
-  rmdir sessions/shop/jobs/job-1           forgets a job that has ended
-  rmdir sessions/shop                      closes the session
+  rmdir sessions/shop/jobs/job-1           forgets it once it has ended
 
-  tail errors                              why a write was refused
+  tail -f /dev/null < approvals/watch &    I watch: what agents ask waits for me
+  cat sessions/shop/jobs/job-1/approve     what it asks; echo yes or no into it
   cat events                               all changes from now on, as JSON
-  cat snapshot metrics config              everything, numbers, settings
+  cat errors snapshot metrics config       refused writes, everything, numbers
 
 A prompt is sent when its file is closed. A ctl file shows its commands and how
 the last one went. To choose the agent or an option for one job:

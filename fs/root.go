@@ -31,6 +31,7 @@ var rootTable = table[none]{
 		}),
 		subdir("agents", agentsDir),
 		subdir("active", activeDir),
+		subdir("approvals", newApprovalsDir),
 		subdir("sessions", newSessionsDir),
 		subdir("runs", runsDir),
 		subdir("worktrees", worktreesDir),

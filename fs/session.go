@@ -27,6 +27,7 @@ var sessionTable = table[*ledger.Session]{
 			verb[*ledger.Session]{syntax{"workspace", "DIR", "the directory that new jobs run in"}, setWorkspace},
 		),
 		{name: "start", typ: Regular, node: startFile},
+		approveRow(sessionLive, func(s *ledger.Session) (string, uint64) { return s.ID, 0 }),
 		stream("events", func(d tableDir[*ledger.Session]) (source, error) {
 			s, err := d.get()
 			if err != nil {

@@ -1,6 +1,8 @@
 package fs
 
 import (
+	"strconv"
+
 	"scvfs/workbench"
 )
 
@@ -29,6 +31,8 @@ func Stale(c workbench.Change) []Name {
 		return []Name{active}
 	case workbench.SessionGone:
 		return []Name{{top("sessions"), c.Session}}
+	case workbench.ApprovalResolved: // it can still be found, though no listing shows it
+		return []Name{{top("approvals"), strconv.FormatUint(c.Approval, 10)}}
 	case workbench.WorktreeGone:
 		return []Name{{top("worktrees"), c.Detail}}
 	}

@@ -16,6 +16,7 @@ func TestStaleNamesAreOfTheTree(t *testing.T) {
 		{Kind: workbench.JobGone, Session: "shop", Job: "job-1", Run: "sh-000000"},
 		{Kind: workbench.SessionGone, Session: "shop"},
 		{Kind: workbench.WorktreeGone, Detail: "sh-000000"},
+		{Kind: workbench.ApprovalResolved, Approval: 17},
 	} {
 		names := Stale(c)
 		if len(names) == 0 {

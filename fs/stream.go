@@ -173,8 +173,17 @@ type lostChanges struct {
 	Lost uint64 `json:"lost"`
 }
 
+// approvalChange is what a session's stream says of an agent's request: that it
+// waits and what for, or how it was decided.
+type approvalChange struct {
+	Approval uint64               `json:"approval"`
+	Job      string               `json:"job"`
+	Outcome  ledger.ApprovalState `json:"outcome"`
+	Detail   string               `json:"detail"`
+}
+
 // jobChanges says of the jobs of one session that they started and how they
-// ended, each once.
+// ended, each once, and of the requests of their agents.
 func jobChanges(session string) func(workbench.Change) (any, error) {
 	told := make(map[string]bool) // jobs that ended and are not gone
 	return func(c workbench.Change) (any, error) {
@@ -186,6 +195,8 @@ func jobChanges(session string) func(workbench.Change) (any, error) {
 		}
 		j := workbench.JobChange{Job: c.Job, Tool: "agent_" + c.Agent, Status: c.Status, Task: c.Task}
 		switch c.Kind {
+		case workbench.ApprovalRaised, workbench.ApprovalResolved:
+			return approvalChange{c.Approval, c.Job, c.Outcome, c.Detail}, nil
 		case workbench.SessionGone:
 			return nil, io.EOF
 		case workbench.JobGone:

@@ -108,6 +108,14 @@ func step(c client, f *fake, w []string) (said string, err error) {
 		session, n := target(w[1])
 		j, _ := f.Job(session, n)
 		appendTo(f.RunFile(j.Run, "log"), text(2))
+	case "ask":
+		session, n := target(w[1])
+		f.raise(session, n, w[2], text(3))
+	case "question":
+		session, n := target(w[1])
+		f.question(session, n, text(2))
+	case "withdraw":
+		f.resolve(must(strconv.ParseUint(w[1], 10, 64)), ledger.ApprovalWithdrawn, ledger.DecidedByAgent, "the agent took it back")
 	case "end":
 		session, n := target(w[1])
 		f.end(session, n, ledger.AgentState(w[2]), text(3))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	"scvfs/ledger"
@@ -65,6 +66,13 @@ type Bench interface {
 	WorktreeDirty(name string) string
 	RemoveWorktree(ctx context.Context, name string) error
 
+	Approvals(session string, job uint64) []*ledger.Approval
+	Approval(n uint64) (*ledger.Approval, bool)
+	Answer(n uint64, text string, by workbench.Answerer) error
+	Approve(session string, job uint64, line string, by workbench.Answerer) error
+	Watch() (stop func())
+	Looked()
+
 	Cancel(session string, n uint64) error
 	Dismiss(session string, n uint64) error
 	Wait(ctx context.Context, session string, n uint64) (ledger.JobStatus, error)
@@ -114,6 +122,7 @@ type Tree struct {
 	snapshot  kept
 	metrics   kept
 	config    kept
+	home      string // of the owner, for people; may be empty
 }
 
 // feed is the part of a subscription that streams use.
@@ -137,7 +146,8 @@ func New(b Bench, opt Options) *Tree {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Tree{bench: b, opt: opt, subscribe: func() feed { return b.Subscribe() }}
+	home, _ := os.UserHomeDir()
+	return &Tree{bench: b, opt: opt, subscribe: func() feed { return b.Subscribe() }, home: home}
 }
 
 // Root returns the top directory.

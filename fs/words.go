@@ -89,6 +89,14 @@ func jsonText(v any, indent string) ([]byte, error) {
 // and is not to be seen as it is.
 func escaped(r rune) bool { return r >= 0x7f && agent.Printable(string(r)) == "" }
 
+// tilde writes a path below the owner's home as a shell would read it.
+func (t *Tree) tilde(dir string) string {
+	if rest, ok := strings.CutPrefix(dir, t.home); ok && t.home != "" && t.home != "/" && (rest == "" || rest[0] == '/') {
+		return "~" + rest
+	}
+	return dir
+}
+
 // stateLine is a state and our words for it, as one line.
 func stateLine(state ledger.AgentState, detail string) string {
 	return strings.TrimSpace(string(state) + " " + detail)

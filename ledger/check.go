@@ -55,6 +55,9 @@ var errLooked = errors.New("nothing to write")
 //   - A job of a closed session has ended, or was told to stop.
 //   - A job that has not ended, and has a run, is one of the jobs of that run.
 //   - A run names jobs that the session has or had, each once, oldest first.
+//   - An approval has its job, and a time of its decision unless it waits; one
+//     that waits is of a job that awaits input, in the run that serves it, and
+//     such a job has one.
 //   - The two jobs of a resume name each other, as long as both are there, and
 //     the first of them has ended; so none is resumed twice.
 func Check(c Contents, bad map[string]error) []error {
@@ -82,6 +85,9 @@ func Check(c Contents, bad map[string]error) []error {
 	}
 	for _, r := range c.Runs {
 		k.run(r)
+	}
+	for _, a := range c.Approvals {
+		k.approval(a)
 	}
 	return k.found
 }
@@ -146,6 +152,7 @@ func (k *checker) job(j *Job) {
 		k.say(path, "has a number that the session has still to give: its next is %d", s.NextJob)
 	}
 	k.resume(path, j)
+	k.awaited(path, j)
 	if j.State.Terminal() {
 		return
 	}

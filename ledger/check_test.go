@@ -22,12 +22,18 @@ func sound() (Contents, map[string]error) {
 	stopping.State, stopping.Ended, stopping.Cancel = Working, never, &Cancel{By: "owner", At: noon}
 	odd := aJob("a", 3, 6)
 	odd.State = StateUnknown
+	asking := aJob("a", 4, 7)
+	asking.State, asking.Ended, asking.Run = AwaitingInput, never, "codex-bbbbbb"
+	waiting := anApproval(3, "a", 4)
+	waiting.Run, waiting.State, waiting.Decided = "codex-bbbbbb", ApprovalWaiting, never
 	return Contents{
 		Sessions:      []*Session{session, closed},
-		Jobs:          []*Job{first, second, odd, stopping},
+		Jobs:          []*Job{first, second, odd, asking, stopping},
 		Conversations: []*Conversation{{Session: "a", ID: "codex-1", Agent: "codex"}},
-		Runs:          []*Run{{ID: "codex-aaaaaa", Session: "a", Jobs: []uint64{1, 2}, State: Working}},
-		Serial:        6,
+		Runs:          []*Run{{ID: "codex-aaaaaa", Session: "a", Jobs: []uint64{1, 2}, State: Working}, {ID: "codex-bbbbbb", Session: "a", Jobs: []uint64{4}, State: AwaitingInput}},
+		Approvals:     []*Approval{anApproval(2, "a", 2), waiting},
+		Serial:        7,
+		Approval:      3,
 	}, map[string]error{}
 }
 
@@ -49,7 +55,7 @@ func TestCheckFindsEachContradiction(t *testing.T) {
 		"no serial":                      {func(c *Contents) { c.Sessions[0].Serial = 0 }, "sessions/a has no serial"},
 		"ended without a time":           {func(c *Contents) { c.Jobs[0].Ended = time.Time{} }, "jobs/a/job-1 is interrupted, but"},
 		"a time before the end":          {func(c *Contents) { c.Jobs[1].Ended = noon }, "jobs/a/job-2 is working, but"},
-		"working in a closed session":    {func(c *Contents) { c.Jobs[3].Cancel = nil }, "jobs/b/job-2 is working in a closed session"},
+		"working in a closed session":    {func(c *Contents) { c.Jobs[4].Cancel = nil }, "jobs/b/job-2 is working in a closed session"},
 		"run gone":                       {func(c *Contents) { c.Runs = nil }, "run codex-aaaaaa, which does not exist"},
 		"run of another job":             {func(c *Contents) { c.Runs[0].Jobs = []uint64{1} }, "run codex-aaaaaa, which does not exist or"},
 		"run of another session":         {func(c *Contents) { c.Runs[0].Session = "b" }, "run codex-aaaaaa, which does not exist or"},
@@ -60,6 +66,13 @@ func TestCheckFindsEachContradiction(t *testing.T) {
 		"conversation without session":   {func(c *Contents) { c.Conversations[0].Session = "z" }, "conversations/z/codex-1 is of session z"},
 		"conversation with a bad name":   {func(c *Contents) { c.Conversations[0].Agent = "pi" }, "is not named after its agent"},
 		"conversation number too high":   {func(c *Contents) { c.Conversations[0].ID = "codex-2" }, "its next is 2"},
+		"approval without a job":         {func(c *Contents) { c.Approvals[0].Job = 9 }, "approvals/2 is of job a/job-9, which does not exist"},
+		"approval above the counter":     {func(c *Contents) { c.Approval = 2 }, "approvals/3 has a number above the counter"},
+		"approval decided and waiting":   {func(c *Contents) { c.Approvals[1].Decided = noon }, "approvals/3 is waiting, but"},
+		"approval decided at no time":    {func(c *Contents) { c.Approvals[0].Decided = time.Time{} }, "approvals/2 is approved, but"},
+		"approval that nobody waits for": {func(c *Contents) { c.Jobs[3].State = Working }, "approvals/3 waits, but its job a/job-4 is working"},
+		"approval of another run":        {func(c *Contents) { c.Approvals[1].Run = "x" }, "approvals/3 waits in run x"},
+		"job that awaits nothing":        {func(c *Contents) { c.Approvals = c.Approvals[:1] }, "jobs/a/job-4 is awaiting_input, but nothing"},
 		"run names jobs twice":           {func(c *Contents) { c.Runs[0].Jobs = []uint64{2, 2} }, "wrong order"},
 		"run names a job yet to come":    {func(c *Contents) { c.Runs[0].Jobs = []uint64{2, 77} }, "names job 77"},
 		"run ended without a time":       {func(c *Contents) { c.Runs[0].State = Failed }, "runs/codex-aaaaaa is failed, but"},
@@ -82,8 +95,9 @@ func TestCheckFindsEachContradiction(t *testing.T) {
 func TestCheckTakesWhatCannotBeReadToBeRight(t *testing.T) {
 	c, bad := sound()
 	unreadable := fault.New(fault.Internal, "unreadable")
-	c.Sessions, c.Runs, c.Jobs = c.Sessions[1:], nil, c.Jobs[1:]
+	c.Sessions, c.Runs, c.Jobs, c.Approvals = c.Sessions[1:], nil, c.Jobs[1:], c.Approvals[:1]
 	bad["sessions/a"], bad["runs/codex-aaaaaa"], bad["jobs/a/job-1"] = unreadable, unreadable, unreadable
+	bad["runs/codex-bbbbbb"], bad["approvals/3"] = unreadable, unreadable
 	if found := Check(c, bad); len(found) > 0 {
 		t.Errorf("found %v", found)
 	}

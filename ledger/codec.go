@@ -14,7 +14,7 @@ import (
 // files beside the ledger.
 const maxRecord = 1 << 20
 
-// kind is one of the four kinds of records: the bucket that holds them, how
+// kind is one of the kinds of records: the bucket that holds them, how
 // their keys are told to people, and whether one can be read.
 type kind struct {
 	bucket   string
@@ -28,13 +28,13 @@ var (
 	conversations = &kind{"conversations", conversationText, readable[Conversation]}
 	runs          = &kind{"runs", plainText, readable[Run]}
 
-	kinds = []*kind{sessions, jobs, conversations, runs}
+	kinds = []*kind{sessions, jobs, conversations, runs, approvals}
 )
 
 // path names a record: the key of what Load returns for unreadable ones.
 func (k *kind) path(key []byte) string { return k.bucket + "/" + k.text(key) }
 
-// record is what all four have in common.
+// record is what all of them have in common.
 type record interface {
 	// key returns the record's key in its bucket, or why it can have none.
 	key() (string, error)

@@ -110,7 +110,7 @@ func TestStates(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	job, _ := jobKey("shop", 3)
 	conv, _ := conversationKey("shop", "codex-1")
-	for kind, seed := range []record{aSession("shop", 1, 2), aJob("shop", 3, 2), &Conversation{Session: "shop", ID: "codex-1"}, &Run{ID: "sh-123456"}} {
+	for kind, seed := range []record{aSession("shop", 1, 2), aJob("shop", 3, 2), &Conversation{Session: "shop", ID: "codex-1"}, &Run{ID: "sh-123456"}, anApproval(17, "shop", 3)} {
 		key, value, err := encode(seed)
 		if err != nil {
 			f.Fatal(err)
@@ -121,7 +121,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(2, []byte(conv), []byte(`{"v":1,"session":"shop","id":"codex-1","turns":-1}`))
 	f.Add(0, []byte("a"), []byte(`{"V":1,"id":"a","workspace":"\ud800"}`))
 	f.Fuzz(func(t *testing.T, which int, key, value []byte) {
-		switch which & 3 {
+		switch uint(which) % 5 {
 		case 0:
 			fuzzDecode[Session](t, sessions, key, value)
 		case 1:
@@ -130,6 +130,8 @@ func FuzzDecode(f *testing.F) {
 			fuzzDecode[Conversation](t, conversations, key, value)
 		case 3:
 			fuzzDecode[Run](t, runs, key, value)
+		case 4:
+			fuzzDecode[Approval](t, approvals, key, value)
 		}
 	})
 }

@@ -177,4 +177,13 @@ func aJob(session string, number, serial uint64) *Job {
 	}
 }
 
+// anApproval is one that the owner has given.
+func anApproval(n uint64, session string, job uint64) *Approval {
+	return &Approval{
+		Number: n, Session: session, Job: job, Run: "codex-ab12cd", Agent: "codex", Ask: "call_1", Kind: "permission", Risk: "process",
+		Summary: "run `make`", State: ApprovalApproved, By: DecidedByOwner, How: "pid 4242, /approvals/17/answer",
+		Created: noon, Deadline: noon.Add(time.Minute), Decided: noon,
+	}
+}
+
 func fileOf(l *Ledger) string { return filepath.Join(l.dir, fileName) }

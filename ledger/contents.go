@@ -17,6 +17,7 @@ type Contents struct {
 	Jobs          []*Job          // by session, then number
 	Conversations []*Conversation // by session, then id
 	Runs          []*Run          // by id
+	Approvals     []*Approval     // by number
 
 	Serial   uint64 // the last serial given to a session or a job
 	Approval uint64 // the last number given to an approval
@@ -40,10 +41,14 @@ func (c *Contents) load(tx *bolt.Tx, bad map[string]error) {
 	c.Jobs = loadAll[Job](tx, jobs, bad)
 	c.Conversations = loadAll[Conversation](tx, conversations, bad)
 	c.Runs = loadAll[Run](tx, runs, bad)
+	c.Approvals = loadAll[Approval](tx, approvals, bad)
 	c.Serial = loadCounter(tx, serialKey, bad)
 	c.Approval = loadCounter(tx, approvalKey, bad)
 	if bad[counterPath(serialKey)] != nil {
 		c.Serial = c.maxSerial()
+	}
+	if n := len(c.Approvals); bad[counterPath(approvalKey)] != nil && n > 0 {
+		c.Approval = c.Approvals[n-1].Number
 	}
 }
 

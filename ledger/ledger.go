@@ -1,6 +1,7 @@
 // Package ledger is the daemon's durable memory: sessions, jobs,
-// conversations, runs and counters, in one bbolt file that one daemon holds at
-// a time. Prompts, results and logs are files beside it, never in it.
+// conversations, runs, approvals and counters, in one bbolt file that one
+// daemon holds at a time. Prompts, results and logs are files beside it, never
+// in it.
 //
 // # How it is used
 //

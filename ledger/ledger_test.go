@@ -18,7 +18,7 @@ func TestANewLedgerIsEmpty(t *testing.T) {
 	if c := load(t, l); !reflect.DeepEqual(c, Contents{}) {
 		t.Errorf("it holds %+v", c)
 	}
-	if got, want := dump(t, l), `{"key":"meta/schema","value":1}`+"\n"; got != want {
+	if got, want := dump(t, l), `{"key":"meta/schema","value":2}`+"\n"; got != want {
 		t.Errorf("dump: %q, want %q", got, want)
 	}
 }
@@ -34,6 +34,7 @@ func TestWhatWasCommittedIsThereAfterReopening(t *testing.T) {
 	early, late := aJob("shop", 2, 3), aJob("shop", 256, 4)
 	conv := &Conversation{Session: "shop", ID: "codex-1", Agent: "codex", CWD: "/src/shop", Vendor: "0199", Turns: 2, Created: noon, Used: noon}
 	r := &Run{ID: "codex-ab12cd", Agent: "codex", Session: "shop", Transport: "cli", Jobs: []uint64{2, 256}, State: Idle, Created: noon, Updated: noon}
+	ask := anApproval(17, "shop", 256)
 	commit(t, l, func(b *Batch) {
 		b.PutJob(j)
 		b.PutJob(late)
@@ -41,17 +42,17 @@ func TestWhatWasCommittedIsThereAfterReopening(t *testing.T) {
 		b.PutSession(s)
 		b.PutRun(r)
 		b.PutConversation(conv)
-		b.RaiseApproval(17)
+		b.PutApproval(ask)
 	})
 	l = reopen(t, l)
 	want := Contents{
-		Sessions: []*Session{s}, Jobs: []*Job{early, late, j}, Conversations: []*Conversation{conv}, Runs: []*Run{r},
+		Sessions: []*Session{s}, Jobs: []*Job{early, late, j}, Conversations: []*Conversation{conv}, Runs: []*Run{r}, Approvals: []*Approval{ask},
 		Serial: 4, Approval: 17,
 	}
 	if got := load(t, l); !equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	for _, v := range []int{s.V, j.V, conv.V, r.V} {
+	for _, v := range []int{s.V, j.V, conv.V, r.V, ask.V} {
 		if v != Version {
 			t.Errorf("a record is stamped %d, want %d", v, Version)
 		}
@@ -63,6 +64,7 @@ func TestWhatWasCommittedIsThereAfterReopening(t *testing.T) {
 		b.DeleteJob("shop", 1) // was never there
 		b.DeleteConversation("shop", "codex-1")
 		b.DeleteRun("codex-ab12cd")
+		b.DeleteApproval(17)
 		b.DeleteSession("shop")
 	})
 	if got := load(t, reopen(t, l)); !equal(got, Contents{Serial: 4, Approval: 17}) {
@@ -203,8 +205,8 @@ func TestABadRecordHidesNoOther(t *testing.T) {
 		"a list":               `[1]`,
 		"no version":           `{"session":"sb","number":1}`,
 		"another's record":     `{"v":1,"session":"sc","number":1,"state":"completed"}`,
-		"a newer version":      `{"v":2,"session":"sb","number":1,"state":"completed"}`,
-		"a newer, other shape": `{"v":2,"session":["sb"],"number":"one"}`,
+		"a newer version":      `{"v":99,"session":"sb","number":1,"state":"completed"}`,
+		"a newer, other shape": `{"v":99,"session":["sb"],"number":"one"}`,
 		"a wrong type":         `{"v":1,"session":"sb","number":1,"state":3}`,
 		"a wrong time":         `{"v":1,"session":"sb","number":1,"created":"noon"}`,
 	}
@@ -248,7 +250,7 @@ func TestABadRecordHidesNoOther(t *testing.T) {
 func TestAnUnreadableSessionKeepsItsNameAndItsJobs(t *testing.T) {
 	l := open(t, t.TempDir())
 	commit(t, l, func(b *Batch) { b.PutSession(aSession("shop", 1, 2)); b.PutJob(aJob("shop", 1, 2)) })
-	putRaw(t, l, sessions, "shop", `{"v":2,"id":"shop"}`)
+	putRaw(t, l, sessions, "shop", `{"v":99,"id":"shop"}`)
 	if err := tryCommit(l, func(b *Batch) { b.PutSession(aSession("shop", 3, 1)) }); !fault.Is(err, fault.Exists) {
 		t.Errorf("another session took the name: %v", err)
 	}
@@ -282,6 +284,7 @@ func TestKeysThatAreNoneAreTold(t *testing.T) {
 		{jobs, "shop\x00123", `jobs/"shop\x00123"`},
 		{conversations, "shop", `conversations/"shop"`},
 		{runs, "\x00", `runs/"\x00"`},
+		{approvals, "17", `approvals/"17"`},
 	} {
 		putRaw(t, l, bad.kind, bad.key, `{"v":1}`)
 		_, told, err := l.Load()

@@ -28,14 +28,14 @@ func (m *model) clone() *model {
 
 // dump is what Dump should write, in the order of the keys.
 func (m *model) dump() string {
-	lines := []string{`{"key":"meta/schema","value":1}`}
+	lines := []string{`{"key":"meta/schema","value":2}`}
 	if m.serial > 0 {
 		lines = append(lines, fmt.Sprintf(`{"key":"meta/serial","value":%d}`, m.serial))
 	}
 	if m.approval > 0 {
 		lines = append(lines, fmt.Sprintf(`{"key":"meta/approval","value":%d}`, m.approval))
 	}
-	for _, kind := range []string{"sessions/", "jobs/", "conversations/", "runs/"} {
+	for _, kind := range []string{"sessions/", "jobs/", "conversations/", "runs/", "approvals/"} {
 		var keys []string
 		for key := range m.records {
 			if strings.HasPrefix(key, kind) {
@@ -77,7 +77,7 @@ func (m *model) draw(t *rapid.T, b *Batch) (deleted string) {
 		}
 		m.records[name] = string(value)
 	}
-	switch what := rapid.IntRange(0, 8).Draw(t, "what"); what {
+	switch what := rapid.IntRange(0, 10).Draw(t, "what"); what {
 	case 0:
 		s := aSession(session, serial, number)
 		s.Label = text
@@ -111,6 +111,15 @@ func (m *model) draw(t *rapid.T, b *Batch) (deleted string) {
 		b.RaiseApproval(serial)
 		m.approval = max(m.approval, serial)
 	case 8:
+		a := anApproval(number, session, number)
+		a.Reason = text
+		b.PutApproval(a)
+		put(fmt.Sprintf("approvals/%d", number), a)
+		m.approval = max(m.approval, number)
+	case 9:
+		b.DeleteApproval(number)
+		delete(m.records, fmt.Sprintf("approvals/%d", number))
+	case 10:
 		b.DeleteSession(session)
 		delete(m.records, "sessions/"+session)
 		return session

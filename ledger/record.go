@@ -6,7 +6,7 @@ import (
 )
 
 // Version is the schema version written into each record.
-const Version = 1
+const Version = 2
 
 // AgentState is where a run, a job or a conversation stands (DESIGN 6).
 type AgentState string

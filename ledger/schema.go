@@ -27,15 +27,22 @@ type schema struct {
 	steps []func(*bolt.Tx) error
 }
 
-var current = schema{Version, []func(*bolt.Tx) error{createBuckets}}
+var current = schema{Version, []func(*bolt.Tx) error{createBuckets, addApprovals}}
 
 func createBuckets(tx *bolt.Tx) error {
-	for _, k := range kinds {
+	for _, k := range []*kind{sessions, jobs, conversations, runs} {
 		if _, err := tx.CreateBucketIfNotExists([]byte(k.bucket)); err != nil {
 			return err
 		}
 	}
 	_, err := tx.CreateBucketIfNotExists([]byte(metaBucket))
+	return err
+}
+
+// addApprovals makes schema 2, whose records of approvals schema 1 had only the
+// counter of.
+func addApprovals(tx *bolt.Tx) error {
+	_, err := tx.CreateBucketIfNotExists([]byte(approvals.bucket))
 	return err
 }
 

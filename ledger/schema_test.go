@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +29,7 @@ func TestANewerLedgerIsRefusedAndLeftAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, _ := os.Stat(path)
-	refused(t, dir, fault.Unsupported, "newer scvfs (schema 2, this one knows 1)")
+	refused(t, dir, fault.Unsupported, "newer scvfs (schema 3, this one knows 2)")
 	after, err := os.ReadFile(path)
 	if now, _ := os.Stat(path); err != nil || !bytes.Equal(before, after) || !now.ModTime().Equal(info.ModTime()) {
 		t.Error("it was changed")
@@ -46,33 +49,34 @@ func TestEverySchemaHasAStep(t *testing.T) {
 func TestAnOlderLedgerIsBroughtUpInOneTransaction(t *testing.T) {
 	dir := t.TempDir()
 	filled(t, dir)
-	third := schema{3, []func(*bolt.Tx) error{
+	later := schema{4, []func(*bolt.Tx) error{
 		createBuckets,
+		addApprovals,
 		func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("two")); return err },
 		func(tx *bolt.Tx) error { return tx.Bucket([]byte("two")).Put([]byte("three"), []byte("3")) },
 	}}
-	failing := third
-	failing.steps = append(append([]func(*bolt.Tx) error{}, third.steps[:2]...), func(*bolt.Tx) error { return errors.New("no") })
+	failing := later
+	failing.steps = append(append([]func(*bolt.Tx) error{}, later.steps[:3]...), func(*bolt.Tx) error { return errors.New("no") })
 	if l, err := openSchema(dir, Options{Clock: time.Now}, failing); err == nil {
 		l.Close()
 		t.Fatal("a failed upgrade went through")
 	}
 	l := open(t, dir) // it is as before, and its lock is free
-	if n := versionOf(t, l); n != 1 {
+	if n := versionOf(t, l); n != 2 {
 		t.Errorf("after a failed upgrade the schema is %d", n)
 	}
 	l.Close()
 	for range 2 {
-		l, err := openSchema(dir, Options{Clock: time.Now}, third)
+		l, err := openSchema(dir, Options{Clock: time.Now}, later)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := versionOf(t, l); n != 3 || len(load(t, l).Jobs) != 199 {
+		if n := versionOf(t, l); n != 4 || len(load(t, l).Jobs) != 199 {
 			t.Errorf("schema %d, %d jobs", n, len(load(t, l).Jobs))
 		}
 		l.Close()
 	}
-	refused(t, dir, fault.Unsupported, "schema 3")
+	refused(t, dir, fault.Unsupported, "schema 4")
 }
 
 func versionOf(t *testing.T, l *Ledger) (version uint64) {
@@ -116,34 +120,53 @@ func fixture(b *Batch) {
 	b.RaiseApproval(17)
 }
 
+// released are the schemas that there were, each with what its fixture holds.
+// That of the last is written by -update, as long as it is not released.
+var released = []func(*Batch){
+	fixture,
+	func(b *Batch) { fixture(b); approvalFixture(b) },
+}
+
+// approvalFixture is what schema 2 has beyond schema 1.
+func approvalFixture(b *Batch) {
+	full := anApproval(18, "shop", 256)
+	full.Conversation, full.Tool, full.CWD, full.Request = "codex-1", "shell", "/src/shop", []byte(`{"command":["rm","-rf","<build>"]}`)
+	full.RequestBytes = 300_000
+	full.Questions = []Question{{Text: "Which?", Options: []string{"a", "b"}, Multi: true}}
+	full.Words, full.Reason = []string{"a, b"}, "because"
+	b.PutApproval(full)
+}
+
 // A ledger of each released schema is kept, and has to be read for ever.
-func TestALedgerOfSchema1IsRead(t *testing.T) {
-	const packed, lines = "testdata/schema1.db.gz", "testdata/schema1.jsonl"
-	if *update {
-		l := open(t, t.TempDir())
-		commit(t, l, fixture)
-		writeGolden(t, lines, []byte(dump(t, l)))
-		l.Close()
-		writeGolden(t, packed, gzipped(t, fileOf(l)))
-	}
-	dir := t.TempDir()
-	unzip(t, packed, filepath.Join(dir, fileName))
-	l := open(t, dir)
-	want, err := os.ReadFile(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := dump(t, l); got != string(want) {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	var b Batch
-	fixture(&b)
-	again := open(t, t.TempDir())
-	if err := again.Commit(&b); err != nil {
-		t.Fatal(err)
-	}
-	if !equal(load(t, l), load(t, again)) {
-		t.Error("its records read otherwise than they were written")
+func TestALedgerOfEachSchemaIsRead(t *testing.T) {
+	for i, fill := range released {
+		t.Run(strconv.Itoa(i+1), func(t *testing.T) {
+			packed, lines := fmt.Sprintf("testdata/schema%d.db.gz", i+1), fmt.Sprintf("testdata/schema%d.jsonl", i+1)
+			if *update && i+1 == Version {
+				l := open(t, t.TempDir())
+				commit(t, l, fill)
+				writeGolden(t, lines, []byte(dump(t, l)))
+				l.Close()
+				writeGolden(t, packed, gzipped(t, fileOf(l)))
+			}
+			dir := t.TempDir()
+			unzip(t, packed, filepath.Join(dir, fileName))
+			l := open(t, dir)
+			want, err := os.ReadFile(lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, records, _ := strings.Cut(string(want), "\n")
+			if got := dump(t, l); got != fmt.Sprintf(`{"key":"meta/schema","value":%d}`, Version)+"\n"+records {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			again := open(t, t.TempDir())
+			commit(t, again, fill)
+			if !equal(load(t, l), load(t, again)) {
+				t.Error("its records read otherwise than they were written")
+			}
+			commit(t, l, approvalFixture) // whatever it was, it takes what there is now
+		})
 	}
 }
 

@@ -23,7 +23,11 @@ const (
 	TakeoverStarted ChangeKind = "takeover_started" // Detail names the conversation
 	TakeoverEnded   ChangeKind = "takeover_ended"
 	WorktreeGone    ChangeKind = "worktree_gone" // removed; Detail names it
-	ChangesLost     ChangeKind = "lost"          // the reader was too slow; Lost says how many it missed
+	// An agent asks and waits, Detail says what for; and how a request was
+	// decided, of those too that never waited.
+	ApprovalRaised   ChangeKind = "approval"
+	ApprovalResolved ChangeKind = "approval_resolved"
+	ChangesLost      ChangeKind = "lost" // the reader was too slow; Lost says how many it missed
 )
 
 // Change is one line of /events: something that became visible.
@@ -40,6 +44,9 @@ type Change struct {
 	Task    string            `json:"task,omitempty"`
 	Detail  string            `json:"detail,omitempty"`
 	Lost    uint64            `json:"lost,omitempty"`
+
+	Approval uint64               `json:"approval,omitempty"` // its number
+	Outcome  ledger.ApprovalState `json:"outcome,omitempty"`  // of that approval
 }
 
 // changeRing is how many changes a slow reader may lag behind before it

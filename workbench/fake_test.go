@@ -249,3 +249,6 @@ func (f *fixture) describe() string {
 	}
 	return b.String()
 }
+
+// exitOK is the exit of a process that did what it was asked.
+var exitOK = run.Exit{}

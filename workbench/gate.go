@@ -1,27 +1,48 @@
 package workbench
 
 import (
-	"scvfs/ledger"
 	"scvfs/workbench/dialogue"
 )
 
-// asker is the turn whose agent asks.
-type asker interface {
-	// answered hands a decision over. It never blocks.
-	answered(ask string, number uint64, a dialogue.Answer, how string)
+// The policies of the unattended gate (DESIGN 9).
+const (
+	policyOnRisk = "on-risk" // allows what only reads
+	policyAlways = "always"  // allows nothing unasked
+	policyNever  = "never"   // on-risk, and asks nobody
+)
+
+// ruling is what the gate says of a request.
+type ruling struct {
+	allow bool
+	waits bool   // it may wait for an owner who watches
+	why   string // what decides, in a few words
 }
 
-// decided is what the gate decided at once.
-type decided struct {
-	dialogue.Answer
-	How string
+// rule is the gate: what it allows is allowed whoever watches, and what it
+// denies may wait, unless it is to ask nobody. A question has no answer but the
+// owner's.
+func rule(policy string, full bool, kind dialogue.Kind, risk dialogue.Risk) ruling {
+	r := ruling{why: "policy " + policy, waits: policy != policyNever}
+	switch {
+	case kind == dialogue.Question:
+	case full:
+		r.allow, r.why = true, "permissions full"
+	case risk == dialogue.ReadOnly:
+		r.allow = policy != policyAlways
+	}
+	return r
 }
 
-// ask has the unattended gate decide: what only reads is allowed.
-func (w *Workbench) ask(_ *job, _ *ledger.Run, _ asker, q dialogue.Ask) (uint64, *decided, error) {
-	return 1, &decided{Answer: dialogue.Answer{Allow: q.Risk == dialogue.ReadOnly}, How: "policy"}, nil
+// ruleOn is the gate for a request of an agent.
+func (w *Workbench) ruleOn(agent string, q dialogue.Ask) ruling {
+	a, err := w.agent(agent)
+	return rule(w.opt.Config.Policy, err == nil && a.FullPermissions(), q.Kind, q.Risk)
 }
 
-func (w *Workbench) reask(*job, *ledger.Run, asker, []dialogue.Ask) map[string]uint64 { return nil }
-func (w *Workbench) withdraw(_, _, _ string)                                          {}
-func (w *Workbench) withdrawAll(_, _ string)                                          {}
+// denial is what the agent is told of a request that the gate denied.
+func (r ruling) denial(kind dialogue.Kind, because string) string {
+	if kind == dialogue.Question {
+		return "nobody answers: " + because + "; go on by your own judgement, or stop and say what you need to know"
+	}
+	return "not allowed (" + r.why + "): " + because + "; do without it, or stop and say what you need"
+}

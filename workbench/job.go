@@ -18,6 +18,7 @@ type job struct {
 	rec    atomic.Pointer[ledger.Job]
 	done   chan struct{} // closed when a terminal state is published
 	turn   *turn         // what runs it; guarded by s.tr
+	asks   []*approval   // requests of its agent that are kept, oldest first; guarded by s.tr
 
 	// link is held while the job is being resumed, which links it to a job of
 	// another session maybe, or forgotten. It is only ever tried, so it has no
@@ -54,7 +55,7 @@ func follows(from, to ledger.AgentState) bool {
 	case ledger.Working:
 		return from == ledger.Starting || from == ledger.AwaitingInput
 	case ledger.AwaitingInput:
-		return from == ledger.Working
+		return from == ledger.Working || from == ledger.AwaitingInput // another request came, or went
 	}
 	return false
 }
@@ -86,15 +87,21 @@ func (w *Workbench) advance(j *job, rec *ledger.Job, a also) error {
 	if sess == nil {
 		sess = j.s.touched()
 	}
+	var gone *resolution
+	if rec.State.Terminal() {
+		gone = w.withdrawing(j, rec.Updated, "its job "+ended(rec.State))
+	}
 	if err := w.commit(func(b *ledger.Batch) {
 		b.PutJob(rec)
 		b.PutSession(sess)
+		gone.put(b)
 		if a.put != nil {
 			a.put(b)
 		}
 	}); err != nil {
 		return err
 	}
+	gone.then()
 	if a.then != nil {
 		a.then()
 	}
@@ -186,26 +193,39 @@ func (w *Workbench) Wait(ctx context.Context, session string, n uint64) (ledger.
 
 // stop is a decision that a job is to stop: the record that says so.
 type stop struct {
-	j   *job
-	rec *ledger.Job
+	j    *job
+	rec  *ledger.Job
+	gone *resolution // its requests that waited, withdrawn; nil for none
+}
+
+// put adds the records to a batch.
+func (st stop) put(b *ledger.Batch) {
+	b.PutJob(st.rec)
+	st.gone.put(b)
 }
 
 // stop decides how an unfinished job stops: one that has no turn ends here, one
 // that runs is marked and ends when its process tree is empty. The caller
 // holds s.tr.
-func (j *job) stop(by string, at time.Time) stop {
+func (w *Workbench) stop(j *job, by string, at time.Time) stop {
 	rec := *j.record()
+	gone := w.withdrawing(j, at, "its job is being cancelled by "+by)
 	if j.turn == nil {
 		rec = *j.next(ledger.Cancelled, "by "+by+", before it ran")
 	} else {
 		rec.Updated, rec.Detail = at, "being cancelled by "+by
 	}
+	if gone != nil && !rec.State.Terminal() {
+		rec.State = ledger.Working
+		gone.run = w.runStands(&rec)
+	}
 	rec.Cancel = &ledger.Cancel{By: by, At: at}
-	return stop{j, &rec}
+	return stop{j, &rec, gone}
 }
 
 // stopped carries out a stop that is committed. The caller holds s.tr.
 func (w *Workbench) stopped(st stop) {
+	st.gone.then()
 	w.show(st.j, st.rec)
 	if st.j.turn != nil {
 		st.j.turn.stop()
@@ -230,14 +250,15 @@ func (w *Workbench) Cancel(session string, n uint64) error {
 	case rec.Cancel != nil:
 		return fault.New(fault.Done, "refused: %s is being cancelled already, asked %s", j.address(), rec.Cancel.At.Format(time.RFC3339))
 	}
-	st, sess := j.stop("the owner", time.Now()), j.s.touched()
-	err = w.commit(func(b *ledger.Batch) { b.PutJob(st.rec); b.PutSession(sess) })
+	st, sess := w.stop(j, "the owner", time.Now()), j.s.touched()
+	err = w.commit(func(b *ledger.Batch) { st.put(b); b.PutSession(sess) })
 	switch {
 	case err == nil:
 		j.s.publish(sess)
 		w.stopped(st)
 	case j.turn != nil:
 		w.log.Warn("a cancel could not be recorded; the job is stopped all the same", "job", j.address(), "err", err)
+		withdrawLater(j.waiting(), end{ledger.DecidedByEnd, st.rec.Detail})
 		j.turn.stopUnrecorded(st.rec.Cancel)
 	default:
 		return err

@@ -37,6 +37,7 @@ func (w *Workbench) maintainEveryMinute() {
 // record names, and starts what waited for space. It runs at start and every
 // minute, and on request.
 func (w *Workbench) Maintain() error {
+	w.checkDeadlines()
 	var errs []error
 	for _, s := range w.allSessions() {
 		if err := w.maintainSession(s, time.Now().Add(-w.limits.Keep.Duration())); err != nil {
@@ -93,6 +94,9 @@ func (w *Workbench) forget(j *job) (sessionGone bool, err error) {
 		case rec.Run != "":
 			b.DeleteRun(rec.Run)
 		}
+		for _, a := range j.asks {
+			b.DeleteApproval(a.record().Number)
+		}
 		for _, id := range earlierRuns(rec) {
 			b.DeleteRun(id)
 		}
@@ -100,6 +104,7 @@ func (w *Workbench) forget(j *job) (sessionGone bool, err error) {
 		return false, err
 	}
 	j.s.publish(sess)
+	w.approvals.drop(j.asks)
 	jobs := j.s.remove(j)
 	if left != nil {
 		w.showRun(left)

@@ -36,6 +36,7 @@ func (w *Workbench) Metrics() []Metric {
 	}
 	w.mu.RUnlock()
 	metrics = append(metrics, labelled("scvfs_jobs_ended_total", "Jobs that ended since the daemon started.", "counter", "state", ended)...)
+	metrics = append(metrics, w.approvals.metrics()...)
 	gauge := func(name, help string, value float64) {
 		metrics = append(metrics, Metric{Name: name, Help: help, Type: "gauge", Value: value})
 	}

@@ -40,6 +40,7 @@ func (w *Workbench) load() error {
 		}
 		s.add(newJob(s, rec))
 	}
+	w.loadApprovals(contents)
 	return nil
 }
 

@@ -248,13 +248,13 @@ func (w *Workbench) CloseSession(id string) error {
 	var stops []stop
 	for _, j := range s.unfinished() {
 		if j.record().Cancel == nil {
-			stops = append(stops, j.stop("closing the session", rec.Updated))
+			stops = append(stops, w.stop(j, "closing the session", rec.Updated))
 		}
 	}
 	if err := w.commit(func(b *ledger.Batch) {
 		b.PutSession(rec)
 		for _, st := range stops {
-			b.PutJob(st.rec)
+			st.put(b)
 		}
 	}); err != nil {
 		return err

@@ -339,7 +339,7 @@ func (t *turn) cutOff(end ending) []stop {
 	var cut []stop
 	for _, j := range t.j.s.queue {
 		if j.record().Conversation == t.rec.Conversation {
-			cut = append(cut, stop{j, j.next(ledger.Interrupted, t.j.address()+", which it waited for, was interrupted; resume that first")})
+			cut = append(cut, stop{j: j, rec: j.next(ledger.Interrupted, t.j.address()+", which it waited for, was interrupted; resume that first")})
 		}
 	}
 	return cut

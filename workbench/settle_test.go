@@ -51,6 +51,7 @@ func TestStatesFollowOneAnother(t *testing.T) {
 	allowed := map[[2]ledger.AgentState]bool{
 		{ledger.Queued, ledger.Starting}: true, {ledger.Starting, ledger.Starting}: true, {ledger.Starting, ledger.Working}: true,
 		{ledger.Working, ledger.AwaitingInput}: true, {ledger.AwaitingInput, ledger.Working}: true,
+		{ledger.AwaitingInput, ledger.AwaitingInput}: true, // for another request
 	}
 	for _, from := range states {
 		for _, to := range states {

@@ -13,12 +13,12 @@ import (
 // Snapshot is everything the workbench shows at one moment, as one document
 // (DESIGN 11).
 type Snapshot struct {
-	Generated  time.Time         `json:"generated"`
-	Sessions   []SessionSnapshot `json:"sessions"`
-	Jobs       []JobSnapshot     `json:"jobs"` // newest first
-	Runs       []RunSnapshot     `json:"runs"` // newest first
-	Approvals  []struct{}        `json:"approvals"`
-	Restorable []Restorable      `json:"restorable"`
+	Generated  time.Time          `json:"generated"`
+	Sessions   []SessionSnapshot  `json:"sessions"`
+	Jobs       []JobSnapshot      `json:"jobs"`      // newest first
+	Runs       []RunSnapshot      `json:"runs"`      // newest first
+	Approvals  []ApprovalSnapshot `json:"approvals"` // those that wait, oldest first
+	Restorable []Restorable       `json:"restorable"`
 }
 
 // SessionSnapshot is a session in a snapshot.
@@ -89,7 +89,7 @@ type Restorable struct {
 func (w *Workbench) Snapshot() Snapshot {
 	snap := Snapshot{
 		Generated: time.Now(), Sessions: []SessionSnapshot{}, Jobs: []JobSnapshot{}, Runs: []RunSnapshot{},
-		Approvals: []struct{}{}, Restorable: []Restorable{},
+		Approvals: w.approvalSnapshots(), Restorable: []Restorable{},
 	}
 	var jobs []*ledger.Job
 	for _, rec := range w.Sessions() {

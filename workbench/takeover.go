@@ -196,13 +196,13 @@ func (w *Workbench) beginTakeover(s *session, c *conversation, size takeover.Siz
 	}
 	var st *stop
 	if c.turn != nil && c.turn.record().Cancel == nil {
-		one := c.turn.stop("the owner, who took "+rec.ID+" over", time.Now())
+		one := w.stop(c.turn, "the owner, who took "+rec.ID+" over", time.Now())
 		st = &one
 	}
 	if err := w.commit(func(b *ledger.Batch) {
 		b.PutRun(runRec)
 		if st != nil {
-			b.PutJob(st.rec)
+			st.put(b)
 		}
 	}); err != nil {
 		w.leaveTaken(k)

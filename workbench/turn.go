@@ -279,7 +279,7 @@ func (t *turn) keepSession() {
 	s := t.j.s
 	s.tr.Lock()
 	defer s.tr.Unlock()
-	runRec := t.runRecord(t.j.record().State, "")
+	runRec := t.runRecord(t.j.record().State, t.j.record().Detail)
 	var convRec *ledger.Conversation
 	if t.conv != nil {
 		convRec = t.conv.touched(s, runRec.Updated)

@@ -19,7 +19,8 @@
 // session.tr is held over a state change of that session or any job of it,
 // including the commit; take it first, and never two. Workbench.mu and
 // session.mu guard the published maps, are leaves, and are never held over
-// anything that can block. The change stream has a leaf lock of its own.
+// anything that can block. The change stream and the approvals have leaf locks
+// of their own. An asker is told of a decision with no lock held.
 //
 // # Invariants
 //
@@ -29,6 +30,9 @@
 //   - At most limits.jobs turns of a session run; the others wait first in,
 //     first out.
 //   - A slot is free before the result of the job that held it can be seen.
+//   - A request of an agent is decided at most once, and what is decided is
+//     durable before the agent hears of it. A job awaits input exactly as long
+//     as a request of it waits.
 //   - A run is started at most once (package run's claim), so no prompt is
 //     sent twice, whoever dies when.
 package workbench
@@ -119,6 +123,8 @@ type Workbench struct {
 	trees       map[string]worktree.Worktree // that are there
 	removing    map[string]bool              // worktrees
 	dirty       map[string]dirtyWord
+
+	approvals approvals
 }
 
 // session is a session with its jobs.
@@ -154,12 +160,14 @@ func New(opt Options) (*Workbench, error) {
 		ctx: ctx, cancel: cancel,
 		sessions: map[string]*session{}, making: map[string]*session{}, runs: map[string]*ledger.Run{}, live: map[string]run.Process{}, taken: map[*Takeover]bool{}, servers: map[string]*server{},
 		ended: map[ledger.AgentState]uint64{}, trees: map[string]worktree.Worktree{}, removing: map[string]bool{}, dirty: map[string]dirtyWord{},
+		approvals: newApprovals(),
 	}
 	if err := w.load(); err != nil {
 		cancel()
 		return nil, err
 	}
 	w.loadWorktrees()
+	w.armAll()
 	w.recover()
 	w.turns.Go(w.maintainEveryMinute)
 	return w, nil
@@ -173,6 +181,7 @@ func (w *Workbench) Close() {
 	w.closing = true
 	w.mu.Unlock()
 	w.cancel()
+	w.disarmAll()
 	w.turns.Wait()
 }
 
