@@ -19,9 +19,9 @@ var jobTable = table[*ledger.Job]{
 	changed: jobChanged,
 	newest:  jobChanged,
 	rows: []row[*ledger.Job]{
-		line("status", func(_ *Tree, j *ledger.Job) string { return string(j.State.Status()) }),
+		watched(line("status", func(_ *Tree, j *ledger.Job) string { return string(j.State.Status()) })),
 		line("state", func(_ *Tree, j *ledger.Job) string { return stateLine(j.State, j.Detail) }),
-		disk("result", diskFile{}, jobResult),
+		watched(disk("result", diskFile{}, jobResult)),
 		disk("log", diskFile{append: true}, runFile("log")),
 		disk("events", diskFile{append: true}, runFile("events")),
 		disk("prompt", diskFile{fixed: true}, func(t *Tree, j *ledger.Job) (string, time.Time) {

@@ -76,6 +76,11 @@ func (h *streamHandle) Read(ctx context.Context, p []byte, _ int64) (int, error)
 	}
 	defer func() { <-h.turn }()
 	n := h.fill(p)
+	defer func() {
+		if t, ok := h.src.(teller); ok && n > 0 {
+			t.told(ctx)
+		}
+	}()
 	for n < len(p) && !h.end {
 		wait := ctx
 		if n > 0 || h.nonBlock {
@@ -174,7 +179,7 @@ type lostChanges struct {
 }
 
 // jobChanges says of the jobs of one session that they started and how they
-// ended, each once.
+// ended, each once, and which turns the workbench started by itself.
 func jobChanges(session string) func(workbench.Change) (any, error) {
 	told := make(map[string]bool) // jobs that ended and are not gone
 	return func(c workbench.Change) (any, error) {
@@ -184,22 +189,21 @@ func jobChanges(session string) func(workbench.Change) (any, error) {
 		if c.Session != session {
 			return nil, nil
 		}
-		j := workbench.JobChange{Job: c.Job, Tool: "agent_" + c.Agent, Status: c.Status, Task: c.Task}
 		switch c.Kind {
 		case workbench.SessionGone:
 			return nil, io.EOF
 		case workbench.JobGone:
 			delete(told, c.Job)
-		case workbench.JobStarted:
-			j.Status = ledger.StatusRunning
-			return j, nil
-		case workbench.JobChanged:
-			if ledger.AgentState(c.Status).Terminal() && !told[c.Job] {
-				told[c.Job] = true
-				return j, nil
-			}
 		}
-		return nil, nil
+		if turn, ok := c.OwnTurn(); ok {
+			return turn, nil
+		}
+		j, ok := c.JobChange()
+		if !ok || told[c.Job] {
+			return nil, nil
+		}
+		told[c.Job] = !j.Started()
+		return j, nil
 	}
 }
 

@@ -22,12 +22,15 @@ func sound() (Contents, map[string]error) {
 	stopping.State, stopping.Ended, stopping.Cancel = Working, never, &Cancel{By: "owner", At: noon}
 	odd := aJob("a", 3, 6)
 	odd.State = StateUnknown
+	told, report := aJob("a", 4, 7), aJob("a", 5, 8)
+	told.StartedBy, told.Parent, told.Reported = ByModel, "codex-aaaaaa", true
+	report.StartedBy, report.Origin = ByModel, &TurnOrigin{Kind: OriginBackground, Jobs: []string{"job-4"}}
 	return Contents{
 		Sessions:      []*Session{session, closed},
-		Jobs:          []*Job{first, second, odd, stopping},
+		Jobs:          []*Job{first, second, odd, stopping, told, report},
 		Conversations: []*Conversation{{Session: "a", ID: "codex-1", Agent: "codex"}},
 		Runs:          []*Run{{ID: "codex-aaaaaa", Session: "a", Jobs: []uint64{1, 2}, State: Working}},
-		Serial:        6,
+		Serial:        8,
 	}, map[string]error{}
 }
 
@@ -42,24 +45,29 @@ func TestCheckFindsEachContradiction(t *testing.T) {
 		spoil func(*Contents)
 		want  string
 	}{
-		"job without a session":          {func(c *Contents) { c.Jobs[0].Session = "z" }, "jobs/z/job-1 is of session z, which does not exist"},
-		"number not given yet":           {func(c *Contents) { c.Sessions[0].NextJob = 2 }, "jobs/a/job-2 has a number"},
-		"serial twice":                   {func(c *Contents) { c.Jobs[0].Serial = 1 }, "has serial 1, as has sessions/a"},
-		"serial above the counter":       {func(c *Contents) { c.Serial = 5 }, "above the counter"},
-		"no serial":                      {func(c *Contents) { c.Sessions[0].Serial = 0 }, "sessions/a has no serial"},
-		"ended without a time":           {func(c *Contents) { c.Jobs[0].Ended = time.Time{} }, "jobs/a/job-1 is interrupted, but"},
-		"a time before the end":          {func(c *Contents) { c.Jobs[1].Ended = noon }, "jobs/a/job-2 is working, but"},
-		"working in a closed session":    {func(c *Contents) { c.Jobs[3].Cancel = nil }, "jobs/b/job-2 is working in a closed session"},
-		"run gone":                       {func(c *Contents) { c.Runs = nil }, "run codex-aaaaaa, which does not exist"},
-		"run of another job":             {func(c *Contents) { c.Runs[0].Jobs = []uint64{1} }, "run codex-aaaaaa, which does not exist or"},
-		"run of another session":         {func(c *Contents) { c.Runs[0].Session = "b" }, "run codex-aaaaaa, which does not exist or"},
-		"resumed link lost":              {func(c *Contents) { c.Jobs[0].ResumedAs = "" }, `jobs/a/job-2 resumes a/job-1, which says that it was resumed as ""`},
-		"resumed link one way":           {func(c *Contents) { c.Jobs[1].ResumedFrom = "" }, "jobs/a/job-1 was resumed as a/job-2"},
-		"resumed twice":                  {func(c *Contents) { c.Jobs[2].ResumedFrom = "a/job-1" }, "jobs/a/job-3 resumes a/job-1"},
-		"resumed while working":          {func(c *Contents) { c.Jobs[0].State, c.Jobs[0].Ended = Working, time.Time{} }, "but was resumed as"},
-		"conversation without session":   {func(c *Contents) { c.Conversations[0].Session = "z" }, "conversations/z/codex-1 is of session z"},
-		"conversation with a bad name":   {func(c *Contents) { c.Conversations[0].Agent = "pi" }, "is not named after its agent"},
-		"conversation number too high":   {func(c *Contents) { c.Conversations[0].ID = "codex-2" }, "its next is 2"},
+		"job without a session":        {func(c *Contents) { c.Jobs[0].Session = "z" }, "jobs/z/job-1 is of session z, which does not exist"},
+		"number not given yet":         {func(c *Contents) { c.Sessions[0].NextJob = 2 }, "jobs/a/job-2 has a number"},
+		"serial twice":                 {func(c *Contents) { c.Jobs[0].Serial = 1 }, "has serial 1, as has sessions/a"},
+		"serial above the counter":     {func(c *Contents) { c.Serial = 5 }, "above the counter"},
+		"no serial":                    {func(c *Contents) { c.Sessions[0].Serial = 0 }, "sessions/a has no serial"},
+		"ended without a time":         {func(c *Contents) { c.Jobs[0].Ended = time.Time{} }, "jobs/a/job-1 is interrupted, but"},
+		"a time before the end":        {func(c *Contents) { c.Jobs[1].Ended = noon }, "jobs/a/job-2 is working, but"},
+		"working in a closed session":  {func(c *Contents) { c.Jobs[3].Cancel = nil }, "jobs/b/job-2 is working in a closed session"},
+		"run gone":                     {func(c *Contents) { c.Runs = nil }, "run codex-aaaaaa, which does not exist"},
+		"run of another job":           {func(c *Contents) { c.Runs[0].Jobs = []uint64{1} }, "run codex-aaaaaa, which does not exist or"},
+		"run of another session":       {func(c *Contents) { c.Runs[0].Session = "b" }, "run codex-aaaaaa, which does not exist or"},
+		"resumed link lost":            {func(c *Contents) { c.Jobs[0].ResumedAs = "" }, `jobs/a/job-2 resumes a/job-1, which says that it was resumed as ""`},
+		"resumed link one way":         {func(c *Contents) { c.Jobs[1].ResumedFrom = "" }, "jobs/a/job-1 was resumed as a/job-2"},
+		"resumed twice":                {func(c *Contents) { c.Jobs[2].ResumedFrom = "a/job-1" }, "jobs/a/job-3 resumes a/job-1"},
+		"resumed while working":        {func(c *Contents) { c.Jobs[0].State, c.Jobs[0].Ended = Working, time.Time{} }, "but was resumed as"},
+		"conversation without session": {func(c *Contents) { c.Conversations[0].Session = "z" }, "conversations/z/codex-1 is of session z"},
+		"conversation with a bad name": {func(c *Contents) { c.Conversations[0].Agent = "pi" }, "is not named after its agent"},
+		"conversation number too high": {func(c *Contents) { c.Conversations[0].ID = "codex-2" }, "its next is 2"},
+		"reported before its end": {func(c *Contents) {
+			c.Jobs[4].State, c.Jobs[4].Ended, c.Jobs[4].Run = Queued, time.Time{}, ""
+		}, "jobs/a/job-4 is queued, but reported"},
+		"reported by name only":          {func(c *Contents) { c.Jobs[4].Reported = false }, "jobs/a/job-5 reports a/job-4, which says that it was not"},
+		"reported twice":                 {func(c *Contents) { c.Jobs[0].Origin = c.Jobs[5].Origin }, "jobs/a/job-5 reports a/job-4, as does jobs/a/job-1"},
 		"run names jobs twice":           {func(c *Contents) { c.Runs[0].Jobs = []uint64{2, 2} }, "wrong order"},
 		"run names a job yet to come":    {func(c *Contents) { c.Runs[0].Jobs = []uint64{2, 77} }, "names job 77"},
 		"run ended without a time":       {func(c *Contents) { c.Runs[0].State = Failed }, "runs/codex-aaaaaa is failed, but"},

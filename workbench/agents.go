@@ -3,19 +3,9 @@ package workbench
 import (
 	"strings"
 
-	"scvfs/ledger"
 	"scvfs/ledger/fault"
 	"scvfs/workbench/agent"
 )
-
-// JobChange tells a session's clients of a job: once as running, from the call
-// that started it, and once how it ended. It is the seed's JobChange.
-type JobChange struct {
-	Job    string           `json:"job"`
-	Tool   string           `json:"tool"` // agent_<agent>
-	Status ledger.JobStatus `json:"status"`
-	Task   string           `json:"task,omitempty"`
-}
 
 // AgentInfo is what agents/<agent>/ shows.
 type AgentInfo struct {
@@ -63,7 +53,7 @@ func (w *Workbench) Agents() []AgentInfo {
 func (w *Workbench) agentInfo(a *agent.Agent) AgentInfo {
 	info := AgentInfo{
 		Name: a.Name, Command: a.Command, Models: strings.Join(a.Models, " "), Signin: a.Signin,
-		Takeover: yesOrNo("this version opens no terminal yet"),
+		Takeover: yesOrNo(noTerminals),
 	}
 	if info.Resume = "yes"; !a.Resumes() {
 		info.Resume = "no: it cannot continue a conversation"

@@ -19,6 +19,8 @@ const (
 	JobStarted     ChangeKind = "job_started"
 	JobChanged     ChangeKind = "job"
 	JobLinked      ChangeKind = "job_linked"    // another job continues it
+	JobSettled     ChangeKind = "job_settled"   // its agent needs no telling any more how it ended; Detail says why
+	TurnStarted    ChangeKind = "turn"          // the workbench started Job by itself, for Origin
 	JobGone        ChangeKind = "job_gone"      // dismissed or forgotten
 	WorktreeGone   ChangeKind = "worktree_gone" // removed; Detail names it
 	ChangesLost    ChangeKind = "lost"          // the reader was too slow; Lost says how many it missed
@@ -38,6 +40,9 @@ type Change struct {
 	Task    string            `json:"task,omitempty"`
 	Detail  string            `json:"detail,omitempty"`
 	Lost    uint64            `json:"lost,omitempty"`
+
+	Conversation string      `json:"conversation,omitempty"` // of a TurnStarted
+	Origin       *TurnOrigin `json:"origin,omitempty"`       // of a TurnStarted; shared and not to be changed
 }
 
 // changeRing is how many changes a slow reader may lag behind before it
