@@ -19,8 +19,10 @@ const (
 	// (agent.MaxArgument).
 	quotedBytes = 16 << 10
 	quotedTotal = 40 << 10
-	// shortestFence is how many backticks a fence has at least.
+	// shortestFence is how many backticks a fence has at least, and
+	// longestTicks how many in a row are quoted: a fence has one more.
 	shortestFence = 3
+	longestTicks  = 32
 )
 
 // reportText is the prompt that tells an agent how background jobs of its own
@@ -31,8 +33,9 @@ func (w *Workbench) reportText(jobs []*ledger.Job) string {
 	quotes := make([]quote, len(jobs))
 	fence := strings.Repeat("`", shortestFence)
 	for i, rec := range jobs {
-		q := quote{task: rec.Task}
+		q := quote{task: fewTicks(rec.Task)}
 		q.result, q.note = w.quotedResult(rec, min(quotedBytes, quotedTotal/len(jobs)))
+		q.result = fewTicks(q.result)
 		quotes[i] = q
 		for strings.Contains(q.task, fence) || strings.Contains(q.result, fence) {
 			fence += "`"
@@ -122,6 +125,25 @@ func firstBytes(s string, n int) string {
 }
 
 func lastBytes(s string, n int) string { return string(lastOf([]byte(s), int64(n))) }
+
+// fewTicks shortens what would ask for a long fence.
+func fewTicks(s string) string {
+	most := strings.Repeat("`", longestTicks)
+	if !strings.Contains(s, most+"`") {
+		return s
+	}
+	var b strings.Builder
+	row := 0
+	for _, r := range s {
+		if r != '`' {
+			row = 0
+		} else if row++; row > longestTicks {
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
 
 // asComments makes every line of a text a comment: an agent to which a prompt
 // is a script is told in words that do nothing.

@@ -25,14 +25,13 @@ func (f *fixture) answered(t failer, n uint64, result []byte) *ledger.Job {
 }
 
 // nasty draws results that try to get out of their fence, or break the prompt.
-func nasty() *rapid.Generator[[]byte] {
+func nasty() *rapid.Generator[string] {
 	piece := rapid.OneOf(
 		rapid.SampledFrom([]string{"`", "```", "``````", "\n", "\n```\n", "\x00", "\x1b[2J", "\r", "\xff", "é", "\u2028", "# ", "$(id)", "\\\n", "'\"", "Task:\n"}),
 		rapid.StringN(0, 20, 100),
 	)
-	return rapid.Custom(func(t *rapid.T) []byte {
-		text := strings.Join(rapid.SliceOfN(piece, 0, 30).Draw(t, "pieces"), "")
-		return []byte(strings.Repeat(text, rapid.SampledFrom([]int{1, 1, 1, 400}).Draw(t, "times")))
+	return rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(piece, 0, 30).Draw(t, "pieces"), "")
 	})
 }
 
@@ -43,12 +42,13 @@ func TestNoResultLeavesItsFence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var jobs []*ledger.Job
 		for i, result := range rapid.SliceOfN(nasty(), 1, reportJobs).Draw(t, "results") {
-			rec := f.answered(t, uint64(i+1), result)
-			rec.Task = agent.OneLine(string(nasty().Draw(t, "task")), taskRunes)
+			times := rapid.SampledFrom([]int{1, 1, 1, 400, 8000}).Draw(t, "times")
+			rec := f.answered(t, uint64(i+1), []byte(strings.Repeat(result, times)))
+			rec.Task = agent.OneLine(nasty().Draw(t, "task"), taskRunes)
 			jobs = append(jobs, rec)
 		}
 		text := f.reportText(jobs)
-		if len(text) > agent.MaxArgument || !utf8.ValidString(text) || checkPrompt([]byte(text)) != nil {
+		if len(text) > 48<<10 || !utf8.ValidString(text) || checkPrompt([]byte(text)) != nil {
 			t.Fatalf("no agent takes a prompt of %d bytes, valid %v", len(text), utf8.ValidString(text))
 		}
 		fence := ""
@@ -121,6 +121,20 @@ func TestQuotedResults(t *testing.T) {
 	}
 	if text, note := f.quotedResult(rec, quotedBytes); text != "" || note != "none" {
 		t.Errorf("without a result: %q, %q", text, note)
+	}
+}
+
+func TestLongFencesAreNotNeeded(t *testing.T) {
+	ticks := strings.Repeat("`", longestTicks)
+	for in, want := range map[string]string{
+		ticks:                           ticks,
+		ticks + "`":                     ticks,
+		"é" + ticks + "```x" + ticks:    "é" + ticks + "x" + ticks,
+		strings.Repeat(ticks, 9) + "\n": ticks + "\n",
+	} {
+		if got := fewTicks(in); got != want {
+			t.Errorf("%q became %q", in, got)
+		}
 	}
 }
 
