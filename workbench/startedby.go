@@ -13,6 +13,12 @@ func WithRun(ctx context.Context, run string) context.Context {
 	return context.WithValue(ctx, runKey{}, run)
 }
 
+// CallingRun is what WithRun put into ctx; empty for the owner.
+func CallingRun(ctx context.Context) string {
+	run, _ := ctx.Value(runKey{}).(string)
+	return run
+}
+
 // RunOf returns the live run that a process belongs to; empty for none.
 func (w *Workbench) RunOf(pid int) string {
 	run, _ := w.opt.Runs.RunOf(pid)
@@ -22,7 +28,7 @@ func (w *Workbench) RunOf(pid int) string {
 // startedBy enters in a plan who asks for it: the agent of the run in ctx, one
 // delegation deeper than itself, or else the owner.
 func (w *Workbench) startedBy(ctx context.Context, p *plan) {
-	id, _ := ctx.Value(runKey{}).(string)
+	id := CallingRun(ctx)
 	run, ok := w.Run(id)
 	if !ok {
 		return
