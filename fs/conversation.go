@@ -26,10 +26,14 @@ var conversationTable = table[*ledger.Conversation]{
 		sendFile(workbench.SendAuto, "write a prompt: a turn of this conversation, now or behind what runs"),
 		sendFile(workbench.SendQueue, "write a prompt: a turn of this conversation, behind what runs"),
 		sendFile(workbench.SendSteer, "write a prompt: into the running turn, where the agent can take it"),
+		text("attach-state", attachState),
 		ctl(nil,
+			verb[*ledger.Conversation]{syntax{"attach", "[COLSxROWS]", "take the conversation over in its agent's own terminal: takeover/"}, attachConversation},
+			verb[*ledger.Conversation]{syntax{"interrupt", "[JOB] [COLSxROWS]", "the same, stopping first the job that runs its turn"}, interruptConversation},
 			verb[*ledger.Conversation]{syntax{"release", "", "forget the conversation; its jobs stay"}, releaseConversation},
 		),
 		subdir("jobs", conversationJobs),
+		takeoverRow,
 	},
 }
 

@@ -20,7 +20,10 @@ type diskFile struct {
 	site
 	// where returns the path, empty as long as there is none, and the time to
 	// show while there is no file.
-	where  func() (name string, mtime time.Time, err error)
+	where func() (name string, mtime time.Time, err error)
+	// before are files that the content begins with, which never change any
+	// more; nil for none.
+	before func() []string
 	fixed  bool // written before its name is seen, never changed
 	append bool // grows
 	// told is told, if it is there, of a read that gave the file's beginning
@@ -51,6 +54,13 @@ func (f diskFile) Attr(ctx context.Context) (Attr, error) {
 	case !errors.Is(err, iofs.ErrNotExist):
 		return Attr{}, fault.New(fault.Internal, "%s cannot be looked at: %w", f.path, err)
 	}
+	if f.before != nil {
+		for _, name := range f.before() {
+			if fi, err := os.Stat(name); err == nil {
+				a.Size += fi.Size()
+			}
+		}
+	}
 	return a, nil
 }
 
@@ -76,6 +86,11 @@ type diskHandle struct {
 
 // Read implements Handle. It reads what the file holds now.
 func (h *diskHandle) Read(ctx context.Context, p []byte, off int64) (int, error) {
+	if h.f.before != nil {
+		if before := h.f.before(); len(before) > 0 {
+			return h.readParts(before, p, off)
+		}
+	}
 	file, err := h.open()
 	if err != nil {
 		return 0, stale(err)
@@ -91,6 +106,48 @@ func (h *diskHandle) Read(ctx context.Context, p []byte, off int64) (int, error)
 		h.f.told(ctx)
 	}
 	return n, nil
+}
+
+// readParts reads of a content that several files make up. Which one is the last
+// may have changed since the file was opened.
+func (h *diskHandle) readParts(names []string, p []byte, off int64) (int, error) {
+	last, _, err := h.f.where()
+	if err != nil {
+		return 0, stale(err)
+	}
+	for _, name := range append(names[:len(names):len(names)], last) {
+		n, size, err := readPart(name, p, off)
+		if n > 0 || err != nil {
+			return n, err
+		}
+		off -= size
+	}
+	return 0, nil
+}
+
+// readPart reads of one file of several, and returns its size; one that is not
+// there is empty.
+func readPart(name string, p []byte, off int64) (n int, size int64, err error) {
+	file, err := workbench.OpenRegular(name)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return 0, 0, nil
+	}
+	if err == nil {
+		defer file.Close()
+		if n, err = file.ReadAt(p, off); n > 0 || errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err == nil {
+		var fi os.FileInfo
+		if fi, err = file.Stat(); err == nil {
+			size = fi.Size()
+		}
+	}
+	if err != nil {
+		return 0, 0, fault.New(fault.Internal, "%s cannot be read: %w", name, err)
+	}
+	return n, size, nil
 }
 
 // open returns the file, nil as long as there is none.

@@ -16,6 +16,7 @@ import (
 
 	"scvfs/ledger"
 	"scvfs/ledger/fault"
+	"scvfs/takeover"
 	"scvfs/workbench"
 	"scvfs/workbench/worktree"
 )
@@ -584,4 +585,22 @@ func appendTo(name, text string) {
 		panic(err)
 	}
 	write(name, string(old)+text)
+}
+
+func (f *fake) AttachState(_, _ string) workbench.Attach {
+	return workbench.Attach{State: workbench.AttachReady, Interrupt: true}
+}
+
+func (f *fake) Takeover(_, _ string) (*workbench.Takeover, bool) { return nil, false }
+
+func (f *fake) AttachTerminal(_ context.Context, _, id string, size takeover.Size) error {
+	return fault.New(fault.Unsupported, "no terminal of %s for %s", size, id)
+}
+
+func (f *fake) InterruptAndAttach(_ context.Context, _, id, job string, size takeover.Size) (string, error) {
+	return "", fault.New(fault.Busy, "no terminal of %s for %s, not %s", size, id, job)
+}
+
+func (f *fake) EndTakeover(context.Context, string, string) (note, screen string, err error) {
+	return "", "", fault.New(fault.NotFound, "nothing is taken over")
 }

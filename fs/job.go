@@ -22,8 +22,8 @@ var jobTable = table[*ledger.Job]{
 		watched(line("status", func(_ *Tree, j *ledger.Job) string { return string(j.State.Status()) })),
 		line("state", func(_ *Tree, j *ledger.Job) string { return stateLine(j.State, j.Detail) }),
 		watched(disk("result", diskFile{}, jobResult)),
-		disk("log", diskFile{append: true}, runFile("log")),
-		disk("events", diskFile{append: true}, runFile("events")),
+		jobLog("log"),
+		jobLog("events"),
 		disk("prompt", diskFile{fixed: true}, func(t *Tree, j *ledger.Job) (string, time.Time) {
 			return t.bench.JobFile(j, "prompt"), j.Created
 		}),
@@ -81,6 +81,34 @@ func runFile(name string) func(*Tree, *ledger.Job) (string, time.Time) {
 		}
 		return t.bench.RunFile(j.Run, name), j.Updated
 	}
+}
+
+// jobLog is a file of the job's run; of a reviewed job, that of the runs of all
+// its phases, one after the other.
+func jobLog(name string) row[*ledger.Job] {
+	where := runFile(name)
+	return row[*ledger.Job]{name: name, typ: Regular, node: func(d tableDir[*ledger.Job], at site, _ *ledger.Job) Node {
+		f := diskFile{site: at, append: true, where: func() (string, time.Time, error) {
+			j, err := d.get()
+			if err != nil {
+				return "", time.Time{}, err
+			}
+			name, mtime := where(d.t, j)
+			return name, mtime, nil
+		}}
+		f.before = func() []string {
+			j, err := d.get()
+			if err != nil || j.Review == nil || len(j.Review.Runs) == 0 {
+				return nil
+			}
+			var names []string
+			for _, run := range j.Review.Runs[:len(j.Review.Runs)-1] {
+				names = append(names, d.t.bench.RunFile(run, name))
+			}
+			return names
+		}
+		return f
+	}}
 }
 
 // jobUsage says what the job consumed; nothing as long as that is not known.

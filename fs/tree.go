@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"scvfs/ledger"
+	"scvfs/takeover"
 	"scvfs/workbench"
 	"scvfs/workbench/worktree"
 )
@@ -45,6 +46,11 @@ type Bench interface {
 	CheckSend(session, conversation string, prompt []byte, mode workbench.SendMode) error
 	Send(ctx context.Context, session, conversation string, prompt []byte, mode workbench.SendMode) (string, error)
 	Release(session, conversation string) error
+	AttachState(session, conversation string) workbench.Attach
+	AttachTerminal(ctx context.Context, session, conversation string, size takeover.Size) error
+	InterruptAndAttach(ctx context.Context, session, conversation, job string, size takeover.Size) (note string, err error)
+	Takeover(session, conversation string) (*workbench.Takeover, bool)
+	EndTakeover(ctx context.Context, session, conversation string) (note, screen string, err error)
 	PrecheckReply(session string, n uint64, part []byte) error
 	CheckReply(session string, n uint64, prompt []byte) error
 	Reply(ctx context.Context, session string, n uint64, prompt []byte) (string, error)

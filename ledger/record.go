@@ -114,6 +114,21 @@ type Call struct {
 	Review        json.RawMessage `json:"review,omitempty"`
 }
 
+// Review is how a reviewed job stands: an agent works, another one looks at the
+// work, and so on until it approves or the rounds are over.
+type Review struct {
+	Agent   string        `json:"agent"` // the reviewer
+	Rounds  int           `json:"rounds"`
+	Focus   string        `json:"focus,omitempty"`
+	Model   string        `json:"model,omitempty"` // the reviewer's
+	Effort  string        `json:"effort,omitempty"`
+	Timeout time.Duration `json:"timeout,omitempty"` // of the reviewer's turns; 0: as the job's
+	Round   int           `json:"round"`             // from 1
+	Phase   string        `json:"phase"`             // builder or reviewer
+	Runs    []string      `json:"runs,omitempty"`    // of all phases until now, oldest first
+	Outcome string        `json:"outcome,omitempty"` // approved unresolved escalated no_verdict stopped
+}
+
 // Usage is what a job alone consumed.
 type Usage struct {
 	InputTokens  int64   `json:"input_tokens,omitempty"`
@@ -157,6 +172,7 @@ type Job struct {
 	ResumedAs    string        `json:"resumed_as,omitempty"`
 	ResumedFrom  string        `json:"resumed_from,omitempty"`
 	Reported     bool          `json:"reported,omitempty"` // the agent that started it knows how it ended, or is not to be told
+	Review       *Review       `json:"review,omitempty"`   // how a reviewed job stands
 	Usage        *Usage        `json:"usage,omitempty"`
 	ResultBytes  int64         `json:"result_bytes,omitempty"` // whole length; more than the file holds when it was cut
 	Created      time.Time     `json:"created"`

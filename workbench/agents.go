@@ -53,7 +53,7 @@ func (w *Workbench) Agents() []AgentInfo {
 func (w *Workbench) agentInfo(a *agent.Agent) AgentInfo {
 	info := AgentInfo{
 		Name: a.Name, Command: a.Command, Models: strings.Join(a.Models, " "), Signin: a.Signin,
-		Takeover: yesOrNo(noTerminals),
+		Takeover: yesOrNo(a.TerminalOffered()),
 	}
 	if info.Resume = "yes"; !a.Resumes() {
 		info.Resume = "no: it cannot continue a conversation"

@@ -14,16 +14,18 @@ type ChangeKind string
 
 // The kinds of change.
 const (
-	SessionChanged ChangeKind = "session" // made, closed, reopened, or an attribute of it changed
-	SessionGone    ChangeKind = "session_gone"
-	JobStarted     ChangeKind = "job_started"
-	JobChanged     ChangeKind = "job"
-	JobLinked      ChangeKind = "job_linked"    // another job continues it
-	JobSettled     ChangeKind = "job_settled"   // its agent needs no telling any more how it ended; Detail says why
-	TurnStarted    ChangeKind = "turn"          // the workbench started Job by itself, for Origin
-	JobGone        ChangeKind = "job_gone"      // dismissed or forgotten
-	WorktreeGone   ChangeKind = "worktree_gone" // removed; Detail names it
-	ChangesLost    ChangeKind = "lost"          // the reader was too slow; Lost says how many it missed
+	SessionChanged  ChangeKind = "session" // made, closed, reopened, or an attribute of it changed
+	SessionGone     ChangeKind = "session_gone"
+	JobStarted      ChangeKind = "job_started"
+	JobChanged      ChangeKind = "job"
+	JobLinked       ChangeKind = "job_linked"       // another job continues it
+	JobSettled      ChangeKind = "job_settled"      // its agent needs no telling any more how it ended; Detail says why
+	TurnStarted     ChangeKind = "turn"             // the workbench started Job by itself, for Origin
+	JobGone         ChangeKind = "job_gone"         // dismissed or forgotten
+	TakeoverStarted ChangeKind = "takeover_started" // Detail names the conversation
+	TakeoverEnded   ChangeKind = "takeover_ended"
+	WorktreeGone    ChangeKind = "worktree_gone" // removed; Detail names it
+	ChangesLost     ChangeKind = "lost"          // the reader was too slow; Lost says how many it missed
 )
 
 // Change is one line of /events: something that became visible.

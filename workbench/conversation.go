@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"scvfs/ledger"
@@ -19,7 +20,19 @@ import (
 type conversation struct {
 	rec  *ledger.Conversation // published; guarded by session.mu
 	turn *job                 // whose turn runs; guarded by session.tr
+
+	// server is the agent's process that goes on between turns; nil when there
+	// is none. Guarded by session.tr.
+	server *server
+
+	// taken is the takeover that holds the lane; nil for none. It is set with
+	// session.tr. shown is the same while it has a terminal.
+	taken, shown atomic.Pointer[Takeover]
 }
+
+// free tells whether a turn of the conversation could begin. The caller holds
+// s.tr.
+func (c *conversation) free() bool { return c.turn == nil && c.taken.Load() == nil }
 
 // conversation returns the conversation of that name; nil when there is none.
 func (s *session) conversation(id string) *conversation {
@@ -90,7 +103,7 @@ func (w *Workbench) conversationLimit() int { return max(w.limits.Conversations,
 // idle returns the conversations that no job uses or waits for, the least
 // recently used first. The caller holds s.tr.
 func (s *session) idle() []*conversation {
-	all := slices.DeleteFunc(s.conversations(), func(c *conversation) bool { return c.turn != nil || s.waiting(c.rec.ID) > 0 })
+	all := slices.DeleteFunc(s.conversations(), func(c *conversation) bool { return !c.free() || s.waiting(c.rec.ID) > 0 })
 	slices.SortStableFunc(all, func(a, b *conversation) int { return a.rec.Used.Compare(b.rec.Used) })
 	return all
 }
@@ -204,6 +217,9 @@ func (w *Workbench) ConversationJobs(session, id string) []*ledger.Job {
 // only waits, else idle.
 func (w *Workbench) ConversationState(session, id string) (ledger.AgentState, string) {
 	state, detail := ledger.Idle, ""
+	if k, ok := w.Takeover(session, id); ok {
+		return ledger.Working, "takeover " + k.Run()
+	}
 	for _, rec := range w.ConversationJobs(session, id) {
 		switch {
 		case rec.State == ledger.Queued && state == ledger.Idle:
@@ -267,14 +283,14 @@ func (w *Workbench) followUp(session, conversation string, prompt []byte, mode S
 	if c == nil {
 		return Draft{}, noConversation(s, conversation)
 	}
-	if mode == SendSteer {
-		return Draft{}, fault.New(fault.Unsupported, "%s takes no prompt into a running turn over the transport %s: write to queue",
-			s.convRecord(c).Agent, agent.TransportCLI)
-	}
 	if err := checkPrompt(prompt); err != nil {
 		return Draft{}, err
 	}
-	return Draft{Prompt: prompt, Call: ledger.Call{Session: conversation}}, nil
+	d := Draft{Prompt: prompt, Call: ledger.Call{Session: conversation}, steerOnly: mode == SendSteer}
+	if mode != SendQueue {
+		d.Call.OnBusy = steering
+	}
+	return d, nil
 }
 
 // Release forgets a conversation that no job uses or waits for.
@@ -291,6 +307,8 @@ func (w *Workbench) Release(session, id string) error {
 		return closedFault(session)
 	case c == nil:
 		return noConversation(s, id)
+	case c.taken.Load() != nil:
+		return fault.New(fault.Busy, "refused: conversation %s is taken over; end that first: echo end > its takeover/ctl", id)
 	case c.turn != nil || s.waiting(id) > 0:
 		return fault.New(fault.Busy, "refused: conversation %s is in use; wait for its jobs or cancel them", id)
 	}
@@ -313,6 +331,7 @@ func (w *Workbench) forgetConversations(s *session, gone []*conversation) error 
 	}
 	s.publish(rec)
 	for _, c := range gone {
+		c.retireServer("its conversation was forgotten")
 		s.dropConversation(c)
 	}
 	w.announce(Change{Kind: SessionChanged, Session: rec.ID, Detail: SessionState(rec)})

@@ -19,6 +19,8 @@ import (
 type Draft struct {
 	Call   ledger.Call
 	Prompt []byte
+
+	steerOnly bool // into the running turn, or not at all
 }
 
 // header begins the first line of a plain prompt that carries options.

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"scvfs/ledger/fault"
 	"scvfs/workbench/agent"
 	"scvfs/workbench/config"
+	"scvfs/workbench/dialogue"
 	"scvfs/workbench/run"
 	"scvfs/workbench/worktree"
 )
@@ -38,6 +40,7 @@ type fakeProcess struct {
 	exit run.Exit
 	said bool // its shim wrote an exit
 	out  string
+	in   *os.File // a FIFO that it reads; nil for none
 }
 
 func (r *fakeRuns) Start(id string) (run.Process, error) {
@@ -47,6 +50,9 @@ func (r *fakeRuns) Start(id string) (run.Process, error) {
 		return nil, fault.New(fault.Done, "run %s was started before", id)
 	}
 	p := &fakeProcess{done: make(chan struct{}), out: r.Path(id, "stdout")}
+	if in, err := os.OpenFile(r.Path(id, "stdin"), os.O_RDWR|syscall.O_NONBLOCK, 0); err == nil {
+		p.in = in // as a shim holds a FIFO
+	}
 	r.procs[id] = p
 	return p, nil
 }
@@ -101,6 +107,9 @@ func (p *fakeProcess) end(exit run.Exit, said bool) {
 	default:
 	}
 	p.exit, p.said = exit, said
+	if p.in != nil {
+		p.in.Close()
+	}
 	close(p.done)
 }
 
@@ -124,6 +133,8 @@ type fixture struct {
 	state    string
 	place    string
 	conf     *config.Config
+
+	dialogues func(string, dialogue.Options) (dialogue.Dialogue, error) // of agents that are servers
 }
 
 // failer is the part of *testing.T and *rapid.T that a fixture needs.
@@ -168,7 +179,7 @@ func (f *fixture) open(t failer) {
 	}
 	w, err := New(Options{
 		State: f.state, Ledger: f.ledger, Runs: f.runs, Worktrees: worktree.New(f.state + "/worktrees"), Agents: table, Config: f.conf,
-		Log: slog.New(slog.DiscardHandler), Version: "test",
+		Log: slog.New(slog.DiscardHandler), Version: "test", Dialogues: f.dialogues,
 	})
 	if err != nil {
 		t.Fatal(err)

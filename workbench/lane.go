@@ -45,9 +45,9 @@ func (w *Workbench) admitFollowUp(s *session, call ledger.Call) error {
 		return noConversation(s, call.Session)
 	}
 	waiting := s.waiting(call.Session)
-	busy := c.turn != nil || waiting > 0
+	busy := !c.free() || waiting > 0
 	policy := call.OnBusy
-	if policy == "steer" { // no transport of this version takes a prompt into a running turn
+	if policy == steering { // it could not be, or this is only a check
 		policy = call.SteerFallback
 	}
 	switch {
@@ -78,7 +78,7 @@ func (w *Workbench) laneFree(s *session, conv string) bool {
 		return w.room(s)
 	}
 	c := s.conversation(conv)
-	return c != nil && c.turn == nil
+	return c != nil && c.free()
 }
 
 // next returns the first job in the queue that could begin now: strictly first
@@ -167,12 +167,16 @@ type grant struct {
 	conv    *conversation
 	convRec *ledger.Conversation
 	evicted []*conversation
+	served  bool // by the server that runs already
 }
 
 // grant prepares a job's start. It sets rec's run and conversation, and sess's
 // counters; nothing is published before then. The caller holds s.tr.
 func (w *Workbench) grant(j *job, rec *ledger.Job, sess *ledger.Session, a *agent.Agent) *grant {
 	g := &grant{w: w}
+	if reviews(rec) {
+		return g.review(j, rec, a)
+	}
 	if g.conv = j.s.conversation(rec.Conversation); g.conv != nil {
 		g.convRec = g.conv.touched(j.s, rec.Updated)
 	} else {
@@ -181,16 +185,60 @@ func (w *Workbench) grant(j *job, rec *ledger.Job, sess *ledger.Session, a *agen
 		g.evicted = w.evict(j.s)
 	}
 	rec.Conversation = g.convRec.ID
-	runRec := w.newRun(rec, g.convRec, a)
+	runRec := w.nextOf(g.conv.server, rec, g.convRec, a)
+	var before <-chan struct{}
+	if g.served = runRec != nil; !g.served {
+		before = g.conv.retireServer("its conversation goes on otherwise")
+		runRec = w.newRun(rec, g.convRec, a)
+	}
 	rec.Run = runRec.ID
 	g.turn = newTurn(w, j, a, runRec)
-	g.turn.conv = g.conv
+	g.turn.served, g.turn.before = g.served, before
+	g.turn.conv, g.turn.lane = g.conv, g.conv
+	switch {
+	case g.served:
+		g.turn.srv = g.conv.server
+	case runRec.Transport != agent.TransportCLI:
+		g.turn.srv = w.newServer(j.s, g.conv, a, runRec)
+	}
 	return g
+}
+
+// review makes the grant of a reviewer's turn: a run of its own, in no
+// conversation, while the builder's lane is held.
+func (g *grant) review(j *job, rec *ledger.Job, a *agent.Agent) *grant {
+	runRec := g.w.newRun(rec, &ledger.Conversation{}, a)
+	rec.Run = runRec.ID
+	g.turn = newTurn(g.w, j, a, runRec)
+	g.turn.lane = j.s.conversation(rec.Conversation)
+	if runRec.Transport != agent.TransportCLI {
+		g.turn.srv = g.w.newServer(j.s, nil, a, runRec)
+	}
+	return g
+}
+
+// nextOf is the record of a server's run with one more job, nil when the job
+// needs a run of its own.
+func (w *Workbench) nextOf(v *server, rec *ledger.Job, conv *ledger.Conversation, a *agent.Agent) *ledger.Run {
+	if v == nil || v.agent != a {
+		return nil
+	}
+	now, ok := w.Run(v.id)
+	if !ok || now.State.Terminal() {
+		return nil
+	}
+	next := *now
+	next.Turn, next.State, next.Detail, next.Updated = conv.Turns+1, ledger.Starting, "", rec.Updated
+	next.Jobs = append(slices.Clone(now.Jobs), rec.Number)
+	return &next
 }
 
 // put adds the grant's records to a batch.
 func (g *grant) put(b *ledger.Batch) {
 	b.PutRun(g.turn.rec)
+	if g.convRec == nil {
+		return
+	}
 	b.PutConversation(g.convRec)
 	for _, c := range g.evicted {
 		b.DeleteConversation(g.convRec.Session, c.rec.ID)
@@ -200,16 +248,28 @@ func (g *grant) put(b *ledger.Batch) {
 // then publishes what put made durable. The caller holds s.tr.
 func (g *grant) then() {
 	s := g.turn.j.s
+	if g.conv == nil {
+		g.w.showRun(g.turn.rec)
+		return
+	}
 	for _, c := range g.evicted {
+		c.retireServer("its conversation was forgotten")
 		s.dropConversation(c)
 	}
 	g.conv.turn = g.turn.j
+	if g.turn.srv != nil && g.turn.srv.kept {
+		g.conv.server = g.turn.srv
+	}
 	s.putConversation(g.conv, g.convRec)
 	g.w.showRun(g.turn.rec)
 }
 
 // drop gives up a grant that could not be committed.
-func (g *grant) drop() { g.w.dropRun(g.turn.rec.ID) }
+func (g *grant) drop() {
+	if !g.served {
+		g.w.dropRun(g.turn.rec.ID)
+	}
+}
 
 // newRun makes the record of a run that is to serve the job, and reserves its
 // name.
@@ -217,13 +277,17 @@ func (w *Workbench) newRun(rec *ledger.Job, conv *ledger.Conversation, a *agent.
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
+	transport, err := a.Carrier()
+	if err != nil { // it is not offered any more, which launching tells
+		transport = agent.TransportCLI
+	}
 	taken := func(id string) bool { _, known := w.runs[id]; return known }
 	r := &ledger.Run{
-		ID: newRunID(rec.Agent, taken), Agent: rec.Agent, Session: rec.Session, Transport: agent.TransportCLI,
+		ID: newRunID(a.Name, taken), Agent: a.Name, Session: rec.Session, Transport: transport,
 		Conversation: conv.ID, Turn: conv.Turns + 1, Jobs: []uint64{rec.Number}, CWD: rec.CWD, Vendor: conv.Vendor,
 		State: ledger.Starting, Created: now, Updated: now,
 	}
-	if r.Vendor == "" && a.Session == agent.SessionChosen {
+	if r.Vendor == "" && a.Session == agent.SessionChosen && transport == agent.TransportCLI {
 		r.Vendor = newUUID() // durable before the agent learns it, so it is never lost
 	}
 	w.runs[r.ID] = nil // reserved; visible once it is committed
@@ -234,5 +298,9 @@ func (w *Workbench) newRun(rec *ledger.Job, conv *ledger.Conversation, a *agent.
 func (w *Workbench) run(t *turn) {
 	t.j.turn = t
 	t.j.s.running++
+	if t.served {
+		t.srv.hand(t)
+		return
+	}
 	w.spawn(t.serve) // a closing workbench leaves the job to the next daemon
 }

@@ -34,6 +34,13 @@ func (t *turn) launching() (context.Context, func()) {
 func (t *turn) launch() (run.Process, error) {
 	ctx, done := t.launching()
 	defer done()
+	if t.before != nil {
+		select {
+		case <-t.before:
+		case <-ctx.Done():
+			return nil, errStopped
+		}
+	}
 	if err := t.makeWorktree(ctx); err != nil {
 		return nil, err
 	}
@@ -41,8 +48,7 @@ func (t *turn) launch() (run.Process, error) {
 	if _, err := t.w.sameDir(job.CWD); err != nil { // it may have waited for long
 		return nil, err
 	}
-	file := t.w.JobFile(job, "prompt")
-	prompt, err := os.Open(file)
+	prompt, err := os.Open(t.w.JobFile(job, promptName(job)))
 	if err != nil {
 		return nil, fmt.Errorf("the prompt cannot be read: %w", err)
 	}
@@ -53,7 +59,10 @@ func (t *turn) launch() (run.Process, error) {
 	}
 	spec := run.Spec{
 		Run: t.rec.ID, Argv: launch.Argv, Dir: job.CWD, Stdin: run.Stdin(launch.Stdin), MergeStderr: launch.MergeStderr,
-		Umask: t.w.opt.Umask, Timeout: job.Timeout, Grace: t.w.limits.Grace.Duration(), Env: t.environ(launch.Env),
+		Umask: t.w.opt.Umask, Timeout: phaseTimeout(job), Grace: t.w.limits.Grace.Duration(), Env: t.environ(launch.Env),
+	}
+	if t.srv != nil && t.srv.kept {
+		spec.Timeout = 0 // a turn's, not the server's: it keeps the time itself
 	}
 	var stdin io.Reader
 	if spec.Stdin == run.StdinFile {
@@ -63,6 +72,9 @@ func (t *turn) launch() (run.Process, error) {
 		return nil, err
 	}
 	if err := t.open(); err != nil {
+		return nil, err
+	}
+	if err := t.openServer(); err != nil {
 		return nil, err
 	}
 	t.log.Record(
@@ -92,7 +104,7 @@ func (t *turn) command(job *ledger.Job, prompt io.ReadSeeker) (agent.Launch, err
 		return agent.Launch{}, fmt.Errorf("the prompt cannot be read: %w", err)
 	}
 	request := agent.Request{
-		Path: path, Prompt: text, PromptFile: t.w.JobFile(job, "prompt"), Model: job.Call.Model, Effort: job.Call.Effort,
+		Path: path, Prompt: text, PromptFile: t.w.JobFile(job, promptName(job)), Model: t.model(), Effort: t.effort(),
 	}
 	if t.conv != nil && !t.agent.Stateless {
 		request.Session = t.j.s.convRecord(t.conv).Vendor
@@ -100,7 +112,20 @@ func (t *turn) command(job *ledger.Job, prompt io.ReadSeeker) (agent.Launch, err
 	if request.Session == "" {
 		request.NewSession = t.rec.Vendor // chosen by us, where the agent lets us
 	}
-	return t.agent.Launch(request)
+	return t.agent.LaunchOver(t.rec.Transport, request)
+}
+
+// openServer makes the dialogue with an agent that is a server.
+func (t *turn) openServer() error {
+	if t.srv == nil {
+		return nil
+	}
+	t.srv.log = t.log
+	if err := t.srv.open(t, t.dialogueOptions()); err != nil {
+		return err
+	}
+	t.srv.carryOut()
+	return nil
 }
 
 // environ is the environment of the agent: the daemon's own, without what is

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,32 +83,70 @@ func (w *Workbench) forget(j *job) (sessionGone bool, err error) {
 	defer j.link.Unlock()
 	rec := j.record()
 	sess := j.s.touched()
+	left := w.runOfOthers(rec)
 	if err := w.commit(func(b *ledger.Batch) {
 		b.PutSession(sess)
 		b.DeleteJob(rec.Session, rec.Number)
-		if rec.Run != "" {
+		switch {
+		case left != nil:
+			b.PutRun(left)
+		case rec.Run != "":
 			b.DeleteRun(rec.Run)
+		}
+		for _, id := range earlierRuns(rec) {
+			b.DeleteRun(id)
 		}
 	}); err != nil {
 		return false, err
 	}
 	j.s.publish(sess)
-	left := j.s.remove(j)
-	w.removeFiles(rec)
+	jobs := j.s.remove(j)
+	if left != nil {
+		w.showRun(left)
+	}
+	w.removeFiles(rec, left == nil)
 	w.announce(jobChange(JobGone, rec))
-	if left == 0 && sess.Closed {
+	if jobs == 0 && sess.Closed {
 		return true, w.forgetSession(j.s)
 	}
 	return false, nil
 }
 
+// runOfOthers is the record that a forgotten job's run has without it; nil when
+// nothing else needs the run: no other job, and no server that goes on.
+func (w *Workbench) runOfOthers(rec *ledger.Job) *ledger.Run {
+	now, ok := w.Run(rec.Run)
+	if !ok {
+		return nil
+	}
+	left := *now
+	left.Jobs = slices.DeleteFunc(slices.Clone(now.Jobs), func(n uint64) bool { return n == rec.Number })
+	if len(left.Jobs) == 0 && now.State.Terminal() {
+		return nil
+	}
+	return &left
+}
+
+// earlierRuns are the runs of a reviewed job but for the one that its record
+// names. A server that goes on is not among them.
+func earlierRuns(rec *ledger.Job) []string {
+	if rec.Review == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(rec.Review.Runs), func(id string) bool { return id == rec.Run })
+}
+
 // removeFiles removes what a forgotten job leaves. What cannot be removed now
 // is swept by maintenance: the job is gone all the same.
-func (w *Workbench) removeFiles(rec *ledger.Job) {
+func (w *Workbench) removeFiles(rec *ledger.Job, withRun bool) {
 	var err error
-	if rec.Run != "" {
+	if rec.Run != "" && withRun {
 		w.dropRun(rec.Run)
 		err = w.opt.Runs.Remove(rec.Run)
+	}
+	for _, id := range earlierRuns(rec) {
+		w.dropRun(id)
+		err = errors.Join(err, w.opt.Runs.Remove(id))
 	}
 	if err = errors.Join(err, os.RemoveAll(filepath.Dir(w.JobFile(rec, "prompt")))); err != nil {
 		w.log.Warn("files of a forgotten job stay behind until maintenance", "job", address(rec.Session, rec.Number), "err", err)

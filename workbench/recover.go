@@ -1,6 +1,8 @@
 package workbench
 
 import (
+	"slices"
+
 	"scvfs/ledger"
 	"scvfs/ledger/fault"
 	"scvfs/workbench/agent"
@@ -46,6 +48,8 @@ func (w *Workbench) load() error {
 func (w *Workbench) recover() {
 	for _, s := range w.allSessions() {
 		s.tr.Lock()
+		w.recoverServers(s)
+		w.recoverTakeovers(s)
 		for _, j := range s.unfinished() {
 			w.recoverJob(j)
 		}
@@ -70,13 +74,25 @@ func (w *Workbench) recoverJob(j *job) {
 		w.spawn(func() { w.lose(j) })
 		return
 	}
-	a, err := w.agent(rec.Agent)
+	a, err := w.agent(runRec.Agent)
 	if err != nil {
-		a = &agent.Agent{Name: rec.Agent, Output: agent.FormatText} // its configuration is gone: the output is kept as text
+		a = &agent.Agent{Name: runRec.Agent, Output: agent.FormatText} // its configuration is gone: the output is kept as text
 	}
 	t := newTurn(w, j, a, runRec)
-	if t.conv = j.s.conversation(rec.Conversation); t.conv != nil {
-		t.conv.turn = j
+	if t.lane = j.s.conversation(rec.Conversation); t.lane != nil {
+		t.lane.turn = j
+	}
+	if !reviews(rec) {
+		t.conv = t.lane
+	}
+	if runRec.Transport != agent.TransportCLI {
+		c := t.conv
+		if c == nil && !reviews(rec) {
+			c = &conversation{rec: &ledger.Conversation{ID: rec.Conversation, Session: rec.Session}}
+		}
+		if t.srv = w.newServer(j.s, c, a, runRec); t.srv.kept {
+			c.server = t.srv
+		}
 	}
 	t.stopping = rec.Cancel != nil
 	j.turn = t
@@ -126,11 +142,15 @@ func (t *turn) adopt() {
 		return
 	}
 	if standing == run.Never {
-		if t.j.record().State == ledger.Starting {
+		if t.rec.State == ledger.Starting {
 			t.again()
 			return
 		}
 		t.settle(ending{state: ledger.Interrupted, detail: "the files of its run are gone; its processes were stopped", exit: "unknown"})
+		return
+	}
+	if t.srv != nil {
+		t.adoptServer(proc)
 		return
 	}
 	if err := t.restore(); err != nil {
@@ -171,7 +191,7 @@ func (t *turn) restore() error {
 func (t *turn) again() {
 	var next *turn
 	if t.untilDone("new start", func() (err error) {
-		next, err = t.replace()
+		next, err = t.replace(true)
 		return err
 	}) != nil {
 		return
@@ -189,9 +209,26 @@ func (t *turn) again() {
 	next.serve()
 }
 
-// replace commits a new run in place of a void one; nil when the job was
-// cancelled meanwhile.
-func (t *turn) replace() (*turn, error) {
+// anew gives a job whose prompt was not handed over a run of its own: the
+// server that was to take it has ended.
+func (t *turn) anew() {
+	var next *turn
+	if t.untilDone("new start", func() (err error) {
+		next, err = t.replace(false)
+		return err
+	}) != nil {
+		return
+	}
+	if next == nil {
+		t.settle(ending{state: ledger.Cancelled, detail: "by " + t.cancelled().By + ", before it ran", exit: "not started"})
+		return
+	}
+	next.serve()
+}
+
+// replace commits a new run in place of the job's, which is forgotten when it
+// is void; nil when the job was cancelled meanwhile.
+func (t *turn) replace(void bool) (*turn, error) {
 	w, s := t.w, t.j.s
 	s.tr.Lock()
 	defer s.tr.Unlock()
@@ -199,15 +236,44 @@ func (t *turn) replace() (*turn, error) {
 		return nil, nil
 	}
 	rec, sess := t.j.next(ledger.Starting, ""), s.touched()
+	if last := t.j.record(); last.Review != nil && len(last.Review.Runs) > 1 {
+		rec.State, rec.Detail = last.State, last.Detail
+	}
+	old := t.runWithout()
 	g := w.grant(t.j, rec, sess, t.agent)
 	err := w.advance(t.j, rec, also{
 		sess: sess,
-		put:  func(b *ledger.Batch) { g.put(b); b.DeleteRun(t.rec.ID) },
-		then: func() { g.then(); w.dropRun(t.rec.ID); t.j.turn = g.turn },
+		put: func(b *ledger.Batch) {
+			g.put(b)
+			if void {
+				b.DeleteRun(t.rec.ID)
+			} else if old != nil {
+				b.PutRun(old)
+			}
+		},
+		then: func() {
+			g.then()
+			if t.j.turn = g.turn; void {
+				w.dropRun(t.rec.ID)
+			} else if old != nil {
+				w.showRun(old)
+			}
+		},
 	})
 	if err != nil {
 		g.drop()
 		return nil, err
 	}
 	return g.turn, nil
+}
+
+// runWithout is the record of the turn's run without the turn's job.
+func (t *turn) runWithout() *ledger.Run {
+	now, ok := t.w.Run(t.rec.ID)
+	if !ok {
+		return nil
+	}
+	rec := *now
+	rec.Jobs = slices.DeleteFunc(slices.Clone(rec.Jobs), func(n uint64) bool { return n == t.j.number })
+	return &rec
 }

@@ -288,7 +288,7 @@ func (w *Workbench) startReport(s *session, p *plan) error {
 	if w.startsNow(s, id) {
 		state = ledger.Starting
 	}
-	if _, err := w.enter(s, p, state); err != nil {
+	if _, err := w.makeJob(s, p, state); err != nil {
 		return fault.In("report", "", err)
 	}
 	return nil

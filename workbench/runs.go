@@ -34,6 +34,17 @@ func (w *Workbench) setLive(id string, proc run.Process) {
 	w.live[id] = proc
 }
 
+// setServer records the server that a run is; nil when it has ended.
+func (w *Workbench) setServer(id string, v *server) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v == nil {
+		delete(w.servers, id)
+		return
+	}
+	w.servers[id] = v
+}
+
 // Runs returns the records of all runs, newest first.
 func (w *Workbench) Runs() []*ledger.Run {
 	w.mu.RLock()

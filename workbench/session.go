@@ -266,6 +266,10 @@ func (w *Workbench) CloseSession(id string) error {
 	for _, st := range stops {
 		w.stopped(st)
 	}
+	for _, c := range s.conversations() {
+		c.endTakeover("closing the session")
+		c.retireServer("its session was closed")
+	}
 	w.announce(Change{Kind: SessionChanged, Session: id, Detail: "closed"})
 	w.reportEnded(s)
 	return nil
@@ -281,6 +285,10 @@ func (w *Workbench) forgetSession(s *session) error {
 		}
 	}); err != nil {
 		return err
+	}
+	for _, c := range s.conversations() {
+		c.endTakeover("closing the session")
+		c.retireServer("its session was forgotten")
 	}
 	w.mu.Lock()
 	delete(w.sessions, rec.ID)

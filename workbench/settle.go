@@ -32,6 +32,7 @@ type ending struct {
 	detail string            // why, in a sentence; empty when the state says it all
 	exit   string            // how the process ended: "exit 0", "signal KILL", "timeout 1h0m0s"
 	ran    bool              // the agent itself was started
+	lives  bool              // the run goes on, for the next turn
 	result *io.SectionReader // nil when there is none
 	source io.Closer         // what result reads from; nil when it needs no closing
 	bytes  int64             // whole length of the reply, of which result may be a part
@@ -180,11 +181,16 @@ func (t *turn) tail(name string, limit int64) []byte {
 // and run in one commit, and only then lets anybody see it. The slot is free
 // by then.
 func (t *turn) settle(end ending) {
-	if end.source != nil {
-		defer end.source.Close()
-	}
+	defer func() {
+		if end.source != nil {
+			end.source.Close()
+		}
+	}()
 	if t.j.record().State.Terminal() { // a fault of ours after the end was recorded
 		t.close()
+		return
+	}
+	if t.phaseOver(&end) {
 		return
 	}
 	if end.result == nil && end.state != ledger.Completed && end.detail != "" {
@@ -194,7 +200,7 @@ func (t *turn) settle(end ending) {
 		return
 	}
 	t.logEnd(end)
-	if t.untilDone("end", func() error { return t.commitEnd(end) }) != nil {
+	if t.untilDone("end", func() error { return t.commitEnd(end) }) != nil || end.lives {
 		return
 	}
 	if err := t.w.opt.Runs.RemoveTmp(t.rec.ID); err != nil {
@@ -207,10 +213,11 @@ func (t *turn) logEnd(end ending) {
 	if t.log == nil && t.open() != nil {
 		return // told through launch; the ledger has the reason too
 	}
-	t.log.Record(
-		activity.Event{Kind: agent.TurnEnded, Turn: t.rec.Turn, Status: string(end.state), Text: end.detail, Job: JobName(t.j.number)},
-		activity.Event{Kind: agent.RunEnded, Status: string(end.state), Text: end.exit},
-	)
+	t.log.Record(activity.Event{Kind: agent.TurnEnded, Turn: t.rec.Turn, Status: string(end.state), Text: end.detail, Job: JobName(t.j.number)})
+	if end.lives {
+		return
+	}
+	t.log.Record(activity.Event{Kind: agent.RunEnded, Status: string(end.state), Text: end.exit})
 	t.close()
 }
 
@@ -229,7 +236,14 @@ func (t *turn) commitEnd(end ending) error {
 	}
 	runRec := t.runRecord(end.state, end.detail)
 	runRec.Updated, runRec.Ended = rec.Updated, rec.Updated
+	if end.lives {
+		runRec.State, runRec.Detail, runRec.Ended = ledger.Idle, "", time.Time{}
+	}
+	before := rec.Usage
 	convRec := t.conversationEnd(end, runRec, rec)
+	if rec.Review != nil {
+		rec.Review, rec.Usage = t.reviewEnd(rec.Review), addUsage(before, rec.Usage)
+	}
 	cut := t.cutOff(end)
 	if err := t.w.advance(t.j, rec, also{
 		put: func(b *ledger.Batch) {
@@ -244,11 +258,16 @@ func (t *turn) commitEnd(end ending) error {
 		then: func() {
 			t.j.turn = nil
 			s.running--
+			if t.lane != nil {
+				t.lane.turn = nil
+			}
 			if convRec != nil {
-				t.conv.turn = nil
 				s.putConversation(t.conv, convRec)
 			}
-			t.w.setLive(t.rec.ID, nil)
+			if !end.lives {
+				t.w.setLive(t.rec.ID, nil)
+				t.leaveServer()
+			}
 			t.w.showRun(runRec)
 			t.w.forgetDirty(rec.Worktree)
 		},
@@ -260,6 +279,13 @@ func (t *turn) commitEnd(end ending) error {
 	}
 	t.w.startNext(s)
 	return nil
+}
+
+// leaveServer takes the server, whose process is gone, from its conversation.
+func (t *turn) leaveServer() {
+	if t.conv != nil && t.srv != nil && t.conv.server == t.srv {
+		t.conv.server = nil
+	}
 }
 
 // conversationEnd is the conversation's record after the turn, nil when it has
@@ -274,7 +300,7 @@ func (t *turn) conversationEnd(end ending, runRec *ledger.Run, rec *ledger.Job) 
 	if end.ran {
 		conv.Turns++
 	}
-	told := t.parser.Session()
+	told := t.session()
 	switch {
 	case told != "":
 		conv.Vendor = told

@@ -73,7 +73,7 @@ type RunSnapshot struct {
 	LastActivity time.Time         `json:"last_activity"`
 	Live         bool              `json:"live"`
 	Steerable    bool              `json:"steerable"`
-	Attach       *Attach           `json:"attach,omitempty"` // whether its conversation, if that is still there, can be taken over
+	Attach       Attach            `json:"attach"` // of its conversation
 }
 
 // Restorable is a prompt of a closed session, or of one cut off, that never
@@ -104,11 +104,11 @@ func (w *Workbench) Snapshot() Snapshot {
 			snap.Restorable = append(snap.Restorable, Restorable{Session: rec.Session, Job: JobName(rec.Number), Task: rec.Task, Saved: rec.Updated})
 		}
 	}
-	attach := map[string]*Attach{}
+	attach := map[string]Attach{}
 	for _, rec := range w.Runs() {
 		run, conv := w.runSnapshot(rec), rec.Session+"/"+rec.Conversation
 		if _, known := attach[conv]; !known {
-			attach[conv] = w.attachOf(rec.Session, rec.Conversation)
+			attach[conv] = w.AttachState(rec.Session, rec.Conversation)
 		}
 		run.Attach = attach[conv]
 		snap.Runs = append(snap.Runs, run)
@@ -169,6 +169,7 @@ func (w *Workbench) runSnapshot(rec *ledger.Run) RunSnapshot {
 		Turn: rec.Turn, CWD: rec.CWD, State: rec.State, Detail: rec.Detail, Started: rec.Created,
 		LastActivity: rec.Updated, Live: w.isLive(rec.ID), Jobs: []string{},
 	}
+	snap.Steerable = w.steerable(rec.ID)
 	if info, err := os.Stat(w.RunFile(rec.ID, activity.LogFile)); err == nil && info.ModTime().After(rec.Updated) {
 		snap.LastActivity = info.ModTime()
 	}

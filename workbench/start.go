@@ -28,6 +28,7 @@ type plan struct {
 	parent    string  // run of the agent that asks; empty for the owner
 	depth     int     // how many agents stand between the owner and it
 	report    *report // what it tells its agent of; nil for all but reports
+	review    *ledger.Review
 }
 
 // PrecheckDraft looks at the part of a document that has come so far and
@@ -69,6 +70,9 @@ func (w *Workbench) precheckPrompt(part []byte) error {
 // CheckDraft makes every check that Start would make, and starts nothing.
 func (w *Workbench) CheckDraft(session string, d Draft) error {
 	p, err := w.plan(session, d)
+	if err == nil {
+		err = w.checkSteer(session, p)
+	}
 	if err != nil {
 		return err
 	}
@@ -97,7 +101,7 @@ func (w *Workbench) plan(session string, d Draft) (*plan, error) {
 	if p.timeout, err = w.timeLimit(d.Call.Timeout); err != nil {
 		return nil, err
 	}
-	if err := supported(d.Call); err != nil {
+	if err := w.planReview(p); err != nil {
 		return nil, err
 	}
 	if err := p.agent.Check(d.Prompt, d.Call.Model, d.Call.Effort); err != nil {
@@ -121,15 +125,6 @@ func (w *Workbench) planFresh(s *session, p *plan) (err error) {
 	if p.draft.Call.Worktree {
 		p.worktree = "" // a new one, of the same repository
 		return checkRepository(w.ctx, p.cwd)
-	}
-	return nil
-}
-
-// supported refuses the parts of a call that this version cannot carry out,
-// rather than leave them out in silence.
-func supported(c ledger.Call) error {
-	if len(c.Review) > 0 {
-		return fault.New(fault.Unsupported, "key %q of the agent call is not supported by this version", "review")
 	}
 	return nil
 }
@@ -194,15 +189,16 @@ func (w *Workbench) diskFloor() error {
 // leastFree is needed to record a job at all, whatever limits.disk_floor says.
 const leastFree = 1 << 20
 
-// Start starts a job in a live session and returns its address. It is the
-// owner's, or, when ctx says so (WithRun), an agent's.
+// Start starts a job in a live session and returns its address; or that of the
+// job whose running turn took the prompt, where the call asks for that. It is
+// the owner's, or, when ctx says so (WithRun), an agent's.
 func (w *Workbench) Start(ctx context.Context, session string, d Draft) (string, error) {
 	p, err := w.plan(session, d)
 	if err != nil {
 		return "", err
 	}
 	w.startedBy(ctx, p)
-	return w.submit(session, p)
+	return w.deliver(ctx, session, p)
 }
 
 // submit makes a job of a plan: it is durable, and runs or waits, when submit
@@ -219,11 +215,11 @@ func (w *Workbench) submit(session string, p *plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return w.enter(s, p, state)
+	return w.makeJob(s, p, state)
 }
 
-// enter makes a job of a plan that was admitted. The caller holds s.tr.
-func (w *Workbench) enter(s *session, p *plan, state ledger.AgentState) (string, error) {
+// makeJob makes a job of a plan that was admitted. The caller holds s.tr.
+func (w *Workbench) makeJob(s *session, p *plan, state ledger.AgentState) (string, error) {
 	sess := s.touched()
 	rec := newRecord(sess, p, state)
 	rec.Serial = w.nextSerial()
@@ -257,6 +253,9 @@ func newRecord(sess *ledger.Session, p *plan, state ledger.AgentState) *ledger.J
 		Session: sess.ID, Number: sess.NextJob, Agent: p.agent.Name, Task: taskLine(p.draft.Prompt), Call: p.draft.Call,
 		Workspace: p.workspace, CWD: p.cwd, Timeout: p.timeout, StartedBy: ledger.ByOwner, Depth: p.depth, State: state, Base: p.base,
 		Conversation: p.draft.Call.Session, Vendor: p.vendor, Worktree: p.worktree, Created: sess.Updated, Updated: sess.Updated,
+	}
+	if p.review != nil {
+		rec.Reviewed, rec.Review = true, p.review
 	}
 	if p.resumes != nil {
 		rec.ResumedFrom = p.resumes.address()

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"runtime/debug"
 
 	"scvfs/ledger"
@@ -14,13 +12,9 @@ import (
 	"scvfs/workbench/run"
 )
 
-const (
-	// chunk is how much of a run's output is read at once.
-	chunk = 128 << 10
-	// checkpointBytes is how much output is parsed between two checkpoints,
-	// and so at most how much a restarted daemon parses again.
-	checkpointBytes = 4 << 20
-)
+// checkpointBytes is how much output is parsed between two checkpoints, and so
+// at most how much a restarted daemon parses again.
+const checkpointBytes = 4 << 20
 
 // errLeft ends a turn whose daemon stops: its run goes on without us.
 var errLeft = errors.New("the daemon stops")
@@ -29,17 +23,22 @@ var errLeft = errors.New("the daemon stops")
 // output, and settles the job. Its goroutine owns all fields but those said
 // otherwise.
 type turn struct {
-	w      *Workbench
-	j      *job
-	agent  *agent.Agent
-	rec    *ledger.Run   // its record as the turn began
-	conv   *conversation // whose turn this is; nil when its record is gone
-	parser agent.Parser
-	log    *activity.Recorder
-	read   int64    // offset up to which stdout has been parsed
-	saved  int64    // offset of the last checkpoint
-	notes  []string // for the log, once it is open
-	told   string   // the agent's own session id, as far as it is recorded
+	w       *Workbench
+	j       *job
+	agent   *agent.Agent
+	rec     *ledger.Run   // its record as the turn began
+	lane    *conversation // that it holds: the same, but a builder's for its reviewer
+	outcome string        // of a review that is over
+	conv    *conversation // whose turn this is; nil when its record is gone
+	parser  agent.Parser  // of a CLI; nil with srv
+	srv     *server       // whose turn it is, of an agent that is one; nil for a CLI
+	log     *activity.Recorder
+	read    int64           // offset up to which stdout has been parsed
+	saved   int64           // offset of the last checkpoint
+	notes   []string        // for the log, once it is open
+	told    string          // the agent's own session id, as far as it is recorded
+	served  bool            // by a server that ran already
+	before  <-chan struct{} // closed when the conversation's process before is gone; nil for none
 
 	// Guarded by j.s.tr.
 	proc     run.Process
@@ -49,7 +48,11 @@ type turn struct {
 }
 
 func newTurn(w *Workbench, j *job, a *agent.Agent, rec *ledger.Run) *turn {
-	return &turn{w: w, j: j, agent: a, rec: rec, parser: a.NewParser()}
+	t := &turn{w: w, j: j, agent: a, rec: rec}
+	if rec.Transport == agent.TransportCLI {
+		t.parser = a.NewParser()
+	}
+	return t
 }
 
 // serve runs the job's prompt from its start to its end.
@@ -68,9 +71,20 @@ func (t *turn) serve() {
 		t.settle(end)
 		return
 	}
-	if t.begun(proc) == nil {
+	switch {
+	case t.srv != nil:
+		t.srv.serve(proc, t)
+	case t.begun(proc) == nil:
 		t.attend(proc)
 	}
+}
+
+// session is the agent's own session id as far as its output told it.
+func (t *turn) session() string {
+	if t.srv != nil {
+		return t.srv.session()
+	}
+	return t.parser.Session()
 }
 
 // attend follows a run that has a process, and settles it.
@@ -146,11 +160,15 @@ func (t *turn) begun(proc run.Process) error {
 		s := t.j.s
 		s.tr.Lock()
 		defer s.tr.Unlock()
-		if t.j.record().State != ledger.Starting {
+		last := t.j.record()
+		if last.State != ledger.Starting && last.Review == nil {
 			return nil // adopted at work
 		}
-		rec := t.j.next(ledger.Working, t.j.record().Detail)
-		runRec := t.runRecord(ledger.Working, "")
+		rec := t.j.next(ledger.Working, last.Detail)
+		if last.State == ledger.AwaitingInput {
+			rec.State = last.State
+		}
+		runRec := t.runRecord(rec.State, "")
 		return t.w.advance(t.j, rec, also{
 			put:  func(b *ledger.Batch) { b.PutRun(runRec) },
 			then: func() { t.w.showRun(runRec) },
@@ -177,7 +195,7 @@ func (t *turn) runRecord(state ledger.AgentState, detail string) *ledger.Run {
 	}
 	last := t.j.record()
 	rec.State, rec.Detail, rec.Updated = state, detail, last.Updated
-	if id := t.parser.Session(); id != "" {
+	if id := t.session(); id != "" {
 		rec.Vendor = id
 	}
 	return &rec
@@ -191,6 +209,8 @@ func (t *turn) stop() {
 	}
 	t.stopping = true
 	switch {
+	case t.proc != nil && t.srv != nil:
+		t.srv.stopTurn(t, t.proc)
 	case t.proc != nil:
 		t.kill()
 	case t.launched != nil:
@@ -218,31 +238,17 @@ func (t *turn) kill() {
 
 // follow parses the run's output as it grows, until the run is over.
 func (t *turn) follow(proc run.Process) error {
-	out, err := OpenRegular(t.w.opt.Runs.Path(t.rec.ID, "stdout"))
-	if errors.Is(err, os.ErrNotExist) {
-		select { // the shim never came to opening it
-		case <-proc.Done():
-			return nil
-		case <-t.w.ctx.Done():
-			return errLeft
-		}
-	}
-	if err != nil {
+	out, err := t.w.openTail(t.rec.ID, t.read, proc)
+	if out == nil {
 		return err
 	}
-	defer out.Close()
-	growth, err := t.w.opt.Runs.Follow(t.rec.ID, "stdout")
-	if err != nil {
-		return err
-	}
-	defer growth.Close()
-	buf := make([]byte, chunk)
+	defer out.close()
 	for over := false; ; {
-		if err := t.drain(out, buf); err != nil || over {
+		if err := out.drain(t.w.ctx, t.parse); err != nil || over {
 			return err
 		}
 		select {
-		case <-growth.C():
+		case <-out.growth.C():
 		case <-proc.Done():
 			over = true // one more look: what was written last is there now
 		case <-t.w.ctx.Done():
@@ -251,34 +257,22 @@ func (t *turn) follow(proc run.Process) error {
 	}
 }
 
-// drain parses what the output holds beyond what was read.
-func (t *turn) drain(out io.ReaderAt, buf []byte) error {
-	for t.w.ctx.Err() == nil {
-		n, err := out.ReadAt(buf, t.read)
-		if n > 0 {
-			t.read += int64(n)
-			t.parser.Parse(buf[:n], t.log.Parsed)
-			t.log.Flush()
-			t.keepSession()
-			if t.read-t.saved >= checkpointBytes {
-				t.checkpoint()
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+// parse takes the next bytes of the output.
+func (t *turn) parse(p []byte) {
+	t.read += int64(len(p))
+	t.parser.Parse(p, t.log.Parsed)
+	t.log.Flush()
+	t.keepSession()
+	if t.read-t.saved >= checkpointBytes {
+		t.checkpoint()
 	}
-	return errLeft
 }
 
 // keepSession records the agent's own session id as soon as its output told
 // it, so that a job which is cut off can go on with it whatever becomes of the
 // output.
 func (t *turn) keepSession() {
-	id := t.parser.Session()
+	id := t.session()
 	if id == "" || id == t.told {
 		return
 	}
@@ -307,7 +301,7 @@ func (t *turn) keepSession() {
 }
 
 // checkpoint saves how far the output is parsed, and gives what lies far
-// behind back to the disk once a run has written more than limits.raw_bytes.
+// behind back to the disk.
 func (t *turn) checkpoint() {
 	state, err := t.parser.State()
 	if err == nil {
@@ -318,10 +312,16 @@ func (t *turn) checkpoint() {
 		return
 	}
 	t.saved = t.read
-	keep := max(int64(t.w.limits.ResultBytes), checkpointBytes)
-	if t.read > int64(t.w.limits.RawBytes) && t.read > keep {
-		if err := t.w.opt.Runs.Punch(t.rec.ID, t.read-keep); err != nil {
-			t.w.log.Warn("raw output could not be given back to the disk", "run", t.rec.ID, "err", err)
+	t.w.punch(t.rec.ID, t.read)
+}
+
+// punch gives the output of a run that lies far behind what was read back to
+// the disk, once it is more than limits.raw_bytes.
+func (w *Workbench) punch(id string, read int64) {
+	keep := max(int64(w.limits.ResultBytes), checkpointBytes)
+	if read > int64(w.limits.RawBytes) && read > keep {
+		if err := w.opt.Runs.Punch(id, read-keep); err != nil {
+			w.log.Warn("raw output could not be given back to the disk", "run", id, "err", err)
 		}
 	}
 }

@@ -46,6 +46,7 @@ import (
 	"scvfs/ledger"
 	"scvfs/workbench/agent"
 	"scvfs/workbench/config"
+	"scvfs/workbench/dialogue"
 	"scvfs/workbench/run"
 	"scvfs/workbench/worktree"
 )
@@ -61,7 +62,11 @@ type Options struct {
 	Agents    *agent.Table
 	Config    *config.Config
 	Log       *slog.Logger
-	Umask     *int // of agents; nil: the daemon's
+	// Dialogues makes the dialogue of a transport; nil: those of the packages
+	// below package dialogue.
+	Dialogues func(transport string, o dialogue.Options) (dialogue.Dialogue, error)
+	Umask     *int   // of agents; nil: the daemon's
+	Shell     string // the owner's, which is the terminal of the shell agent; empty: that agent's own
 	Version   string
 }
 
@@ -79,6 +84,9 @@ type Runs interface {
 	Standing(id string) (run.Standing, error)
 	Remove(id string) error
 	RemoveTmp(id string) error
+	Input(id string) (*os.File, error)
+	EndInput(id string) error
+	StartTerminal(id string) (run.TerminalProcess, *os.File, error)
 }
 
 var _ Runs = (*run.Manager)(nil)
@@ -104,12 +112,16 @@ type Workbench struct {
 	live     map[string]run.Process // runs that have a process now
 	serial   uint64                 // the last serial given to a session or job
 	closing  bool                   // no turn starts any more
-	bad      int                    // ledger records that could not be read
-	ended    map[ledger.AgentState]uint64
-	lastTime time.Time                    // of the last change
-	trees    map[string]worktree.Worktree // that are there
-	removing map[string]bool              // worktrees
-	dirty    map[string]dirtyWord
+	taken    map[*Takeover]bool     // takeovers that run or start
+	servers  map[string]*server     // by their run
+
+	noTakeovers bool // none starts any more
+	bad         int  // ledger records that could not be read
+	ended       map[ledger.AgentState]uint64
+	lastTime    time.Time                    // of the last change
+	trees       map[string]worktree.Worktree // that are there
+	removing    map[string]bool              // worktrees
+	dirty       map[string]dirtyWord
 }
 
 // session is a session with its jobs.
@@ -148,7 +160,7 @@ func New(opt Options) (*Workbench, error) {
 		look: agent.NewLookPath(home, os.Getenv("PATH")),
 		opt:  opt, log: opt.Log, limits: opt.Config.Limits, changes: newChanges(), started: time.Now(), lastTime: time.Now(),
 		ctx: ctx, cancel: cancel,
-		sessions: map[string]*session{}, making: map[string]*session{}, runs: map[string]*ledger.Run{}, live: map[string]run.Process{},
+		sessions: map[string]*session{}, making: map[string]*session{}, runs: map[string]*ledger.Run{}, live: map[string]run.Process{}, taken: map[*Takeover]bool{}, servers: map[string]*server{},
 		ended: map[ledger.AgentState]uint64{}, trees: map[string]worktree.Worktree{}, removing: map[string]bool{}, dirty: map[string]dirtyWord{},
 	}
 	if err := w.load(); err != nil {
@@ -161,9 +173,10 @@ func New(opt Options) (*Workbench, error) {
 	return w, nil
 }
 
-// Close stops watching. Jobs go on: their shims hold them, and the next daemon
-// adopts them. It returns when nothing of the workbench runs any more.
+// Close ends all takeovers and stops watching. Jobs go on: their shims hold
+// them, and the next daemon adopts them. It returns when nothing of the workbench runs any more.
 func (w *Workbench) Close() {
+	w.EndTakeovers(context.Background())
 	w.mu.Lock()
 	w.closing = true
 	w.mu.Unlock()

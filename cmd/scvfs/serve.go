@@ -136,7 +136,7 @@ func (d *instance) open(flags serveFlags) error {
 	}
 	d.bench, err = workbench.New(workbench.Options{
 		State: layout.State, Mount: d.mount, Ledger: d.ledger, Runs: d.runs, Worktrees: worktrees, Agents: table, Config: conf,
-		Log: d.log, Umask: &d.umask, Version: versionLine(),
+		Log: d.log, Umask: &d.umask, Shell: os.Getenv("SHELL"), Version: versionLine(),
 	})
 	if err != nil {
 		return err

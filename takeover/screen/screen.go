@@ -207,7 +207,15 @@ func (s *Screen) State() State {
 func (s *Screen) Title() string { return s.frame().title }
 
 // Modes returns the modes as they are now.
-func (s *Screen) Modes() Modes { return s.State().Modes }
+func (s *Screen) Modes() Modes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.t.modes
+}
 
 // Program returns what the program says of itself.
-func (s *Screen) Program() Program { return s.State().Program }
+func (s *Screen) Program() Program {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.t.program
+}

@@ -79,7 +79,7 @@ type claudeBlock struct {
 func (claudeDialect) noise(kind string) bool {
 	switch kind {
 	case "stream_event", "tool_progress", "keep_alive", "auth_status", "prompt_suggestion", "tool_use_summary",
-		"control_request", "control_response", "control_cancel_request":
+		"control_request", "control_response", "control_cancel_request", "command_lifecycle":
 		return true
 	}
 	return false

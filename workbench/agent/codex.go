@@ -29,12 +29,14 @@ type codexItem struct {
 	Server   string
 	Tool     string
 	Query    string
-	Changes  []struct{ Path, Kind string }
+	Changes  []codexChange
 	Items    []struct {
 		Text      string
 		Completed bool
 	}
 }
+
+type codexChange struct{ Path, Kind string }
 
 func (codexDialect) noise(string) bool { return false }
 
@@ -110,6 +112,10 @@ func codexCall(item codexItem) string {
 		return searchLine(item.Query)
 	case "collab_tool_call":
 		return toolText("agent: " + item.Tool)
+	case "dynamic_tool_call":
+		return toolText(item.Tool)
+	case "image_view":
+		return fileLine("read", item.Query)
 	}
 	return ""
 }

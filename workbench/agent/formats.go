@@ -6,6 +6,7 @@ const FormatText = "text"
 // dialects are the parsers of JSON lines by the name of their format.
 var dialects = map[string]dialect{
 	"codex": codexDialect{}, "claude": claudeDialect{}, "pi": piDialect{}, "gemini": geminiDialect{}, "opencode": opencodeDialect{}, "copilot": copilotDialect{},
+	FormatAppServer: appServerDialect{},
 }
 
 // Formats returns the names of the output formats that there are parsers for.
@@ -14,9 +15,13 @@ func Formats() []string {
 }
 
 // NewParser returns a parser for the output of one turn of the agent.
-func (a *Agent) NewParser() Parser {
-	if d, ok := dialects[a.Output]; ok {
-		return &reader{a: a, d: d, turn: turn{Format: a.Output}}
+func (a *Agent) NewParser() Parser { return a.NewParserOf(a.Output) }
+
+// NewParserOf returns a parser for the output of one turn of the agent in
+// another format than its entry has: one of Formats, or FormatAppServer.
+func (a *Agent) NewParserOf(format string) Parser {
+	if d, ok := dialects[format]; ok {
+		return &reader{a: a, d: d, turn: turn{Format: format}}
 	}
 	return &textParser{a: a, textState: textState{Format: FormatText}}
 }

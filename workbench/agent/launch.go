@@ -16,6 +16,7 @@ type Stdin string
 const (
 	StdinNull Stdin = "null" // nothing
 	StdinFile Stdin = "file" // a file that holds the prompt
+	StdinFIFO Stdin = "fifo" // a FIFO, of an agent that is a server
 )
 
 // Request asks for a launch line of one turn.
@@ -147,7 +148,7 @@ func (a *Agent) checkPrompt(p []byte) error {
 	if i := slices.Index(p, 0); i >= 0 {
 		return fault.New(fault.Invalid, "the prompt has a NUL byte at %d: no program takes one", i)
 	}
-	if a.UTF8 && !utf8.Valid(p) {
+	if (a.UTF8 || a.converses()) && !utf8.Valid(p) {
 		return fault.New(fault.Invalid, "the prompt is not UTF-8, and %s takes nothing else: convert it (iconv -t UTF-8)", a.Name)
 	}
 	if n := utf8.RuneCount(p); a.MaxChars > 0 && n > a.MaxChars {

@@ -52,6 +52,7 @@ type turn struct {
 	HTTP    int    `json:"http,omitempty"`
 	Reset   string `json:"reset,omitempty"` // when a limit ends
 	Usage   *Usage `json:"usage,omitempty"`
+	Before  *Usage `json:"before,omitempty"` // what the conversation had consumed until the turn
 	Step    string `json:"step,omitempty"` // a dialect's own mark of where it is
 }
 

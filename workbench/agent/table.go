@@ -53,7 +53,7 @@ const (
 )
 
 // transports are those that this version has.
-var transports = map[string]bool{TransportCLI: true}
+var transports = map[string]bool{TransportCLI: true, TransportACP: true}
 
 // Agent is an entry of the table. Argument lists are templates: {session},
 // {model}, {effort}, {prompt} and {file} stand for their values. A launch line

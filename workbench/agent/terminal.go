@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"scvfs/ledger/fault"
@@ -39,4 +41,17 @@ func (a *Agent) TerminalArgv(path, session, shell string) ([]string, error) {
 		argv = append(argv, a.TerminalFull...)
 	}
 	return argv, nil
+}
+
+// TerminalEnv is what the terminal's environment has beside that of Environ.
+func (a *Agent) TerminalEnv() []string {
+	env := a.Env
+	if a.FullPermissions() {
+		env = merged(env, a.FullEnv)
+	}
+	var entries []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		entries = append(entries, name+"="+env[name])
+	}
+	return entries
 }

@@ -96,7 +96,7 @@ func (m *Manager) Adopt(run string) (Process, Standing, error) {
 		if err != nil {
 			return nil, Live, err
 		}
-		return m.watch(&process{m: m, run: run, grace: spec.Grace, shim: h.ID, handle: handle, done: make(chan struct{})}), Live, nil
+		return m.watch(&process{m: m, run: run, grace: spec.Grace, shim: h.ID, handle: handle, done: make(chan struct{})}, nil), Live, nil
 	case Dead:
 		if h.SameBoot() && !h.Void || h.PID == 0 && thisBoot(boot) {
 			m.clear(run, h.ID, spec.Grace)

@@ -59,7 +59,7 @@ func (m *Manager) furnish(spec Spec, stdin io.Reader) error {
 	if err := dir.Mkdir(tmpName, 0o700); err != nil {
 		return err
 	}
-	for _, name := range []string{stdoutName, stderrName} {
+	for _, name := range spec.outputs() {
 		if err := fill(dir, name, func(*os.File) error { return nil }, false); err != nil {
 			return err
 		}

@@ -21,20 +21,24 @@ func TestCreateRefusesWhatCannotStart(t *testing.T) {
 	b := newBench(t)
 	bad := 0o1000
 	for name, change := range map[string]func(*Spec){
-		"name":        func(s *Spec) { s.Run = "../up" },
-		"dot":         func(s *Spec) { s.Run = ".." },
-		"no name":     func(s *Spec) { s.Run = "" },
-		"no program":  func(s *Spec) { s.Argv = nil },
-		"no argv[0]":  func(s *Spec) { s.Argv = []string{""} },
-		"NUL":         func(s *Spec) { s.Argv = append(s.Argv, "a\x00b") },
-		"NUL in env":  func(s *Spec) { s.Env = append(s.Env, "A=\x00") },
-		"no name=":    func(s *Spec) { s.Env = append(s.Env, "A") },
-		"other's tag": func(s *Spec) { s.Env = append(s.Env, "SCV_RUN=other") },
-		"relative":    func(s *Spec) { s.Dir = "here" },
-		"stdin":       func(s *Spec) { s.Stdin = "tty" },
-		"timeout":     func(s *Spec) { s.Timeout = -1 },
-		"grace":       func(s *Spec) { s.Grace = -time.Second },
-		"umask":       func(s *Spec) { s.Umask = &bad },
+		"name":           func(s *Spec) { s.Run = "../up" },
+		"dot":            func(s *Spec) { s.Run = ".." },
+		"no name":        func(s *Spec) { s.Run = "" },
+		"no program":     func(s *Spec) { s.Argv = nil },
+		"no argv[0]":     func(s *Spec) { s.Argv = []string{""} },
+		"NUL":            func(s *Spec) { s.Argv = append(s.Argv, "a\x00b") },
+		"NUL in env":     func(s *Spec) { s.Env = append(s.Env, "A=\x00") },
+		"no name=":       func(s *Spec) { s.Env = append(s.Env, "A") },
+		"other's tag":    func(s *Spec) { s.Env = append(s.Env, "SCV_RUN=other") },
+		"relative":       func(s *Spec) { s.Dir = "here" },
+		"stdin":          func(s *Spec) { s.Stdin = "pipe" },
+		"no size":        func(s *Spec) { s.Stdin = StdinTTY },
+		"half a size":    func(s *Spec) { s.Stdin, s.Cols = StdinTTY, 80 },
+		"huge":           func(s *Spec) { s.Stdin, s.Cols, s.Rows = StdinTTY, 80, 1<<16 },
+		"size of a file": func(s *Spec) { s.Cols, s.Rows = 80, 24 },
+		"timeout":        func(s *Spec) { s.Timeout = -1 },
+		"grace":          func(s *Spec) { s.Grace = -time.Second },
+		"umask":          func(s *Spec) { s.Umask = &bad },
 	} {
 		spec := b.spec("r", "true")
 		change(&spec)

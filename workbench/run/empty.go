@@ -41,17 +41,20 @@ func (s *shim) reap() (left bool) {
 
 // empty stops the tree: TERM to the agent's group, and to every other process
 // once the agent has ended (what it started may still have to say goodbye to
-// it), and after the grace KILL to all until none is left.
+// it), and after the grace KILL to all until none is left. On a terminal
+// groups are the agent's way to tell what is in front, so TERM goes to all.
 func (s *shim) empty() {
 	if !s.reap() {
 		return
 	}
-	if !s.ended {
+	if s.tty != nil {
+		s.signalAll(unix.SIGTERM)
+	} else if !s.ended {
 		s.signalGroup(unix.SIGTERM)
 	}
 	grace := time.NewTimer(s.spec.Grace)
 	defer grace.Stop()
-	told := false
+	told := s.tty != nil
 	for s.reap() {
 		if s.ended && !told {
 			told = true

@@ -61,7 +61,11 @@ func (s *shim) publish() {
 
 // open opens the agent's standard input, output and error. The kernel appends
 // to the last two, so nothing of ours stands between the agent and the files.
+// A terminal is all three.
 func (s *shim) open() (files []*os.File, err error) {
+	if s.tty != nil {
+		return []*os.File{s.tty, s.tty, s.tty}, nil
+	}
 	defer func() {
 		if err != nil {
 			closeAll(files)
@@ -102,8 +106,9 @@ func (s *shim) openStdin() (*os.File, error) {
 	return os.Open(os.DevNull)
 }
 
-// fork starts the agent as leader of a group of its own, with nothing blocked,
-// the user's umask, and no descriptor but its three.
+// fork starts the agent as leader of a group of its own, on a terminal of a
+// session too, with nothing blocked, the user's umask, and no descriptor but
+// its three.
 func (s *shim) fork(path string, files []*os.File, pidfd *int) (pid int, err error) {
 	// The child's mask is that of the thread it is forked from.
 	runtime.LockOSThread()
@@ -118,6 +123,9 @@ func (s *shim) fork(path string, files []*os.File, pidfd *int) (pid int, err err
 	}
 	defer unix.Umask(unix.Umask(umask))
 	attr := &syscall.ProcAttr{Dir: s.spec.Dir, Env: s.spec.Env, Sys: &syscall.SysProcAttr{Setpgid: true, PidFD: pidfd}}
+	if s.tty != nil {
+		attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0, PidFD: pidfd}
+	}
 	for _, f := range files {
 		attr.Files = append(attr.Files, f.Fd())
 	}

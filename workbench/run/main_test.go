@@ -44,6 +44,8 @@ func TestMain(m *testing.M) {
 			time.Sleep(time.Hour)
 		case "daemon":
 			daemon(os.Args[2], os.Args[3])
+		case "terminal-daemon":
+			terminalDaemon(os.Args[2], os.Args[3])
 		case "agent":
 			syscall.Exit(agent(os.Args[2], os.Args[3:]))
 		}
@@ -83,6 +85,8 @@ func agent(what string, args []string) int {
 		signal.Ignore(unix.SIGTERM, unix.SIGHUP, unix.SIGINT)
 		tell(args[0])
 		time.Sleep(time.Hour)
+	case "signals": // write down which come, and end at the named one
+		signals(args[0], args[1])
 	case "stopped":
 		tell(args[0])
 		_ = unix.Kill(os.Getpid(), unix.SIGSTOP)

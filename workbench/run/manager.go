@@ -34,6 +34,7 @@ type Manager struct {
 	mu    sync.Mutex
 	live  map[string]*process // by run: those that are watched
 	shims map[int]*process    // the same by the shim's number
+	lines map[string]*os.File // by run: our ends of the lines of those on terminals; closed, the run hangs up
 }
 
 // New returns a manager of the runs in the directory root, which it makes. The
@@ -66,20 +67,33 @@ func New(root string, argv ...string) (*Manager, error) {
 	}
 	m := &Manager{
 		root: root, argv: append([]string{name}, argv[1:]...), exe: exe, closed: make(chan struct{}),
-		live: map[string]*process{}, shims: map[int]*process{}, patience: stopPatience,
+		live: map[string]*process{}, shims: map[int]*process{}, lines: map[string]*os.File{}, patience: stopPatience,
 	}
 	m.follows = newFollows(m.warn)
 	return m, nil
 }
 
-// Close lets go of all runs, which go on, and of all follows. The processes'
-// Done stay open from then on.
+// Close lets go of all runs, which go on, and of all follows. Runs on terminals
+// hang up. The processes' Done stay open from then on.
 func (m *Manager) Close() {
 	m.closing.Do(func() {
 		close(m.closed)
 		m.follows.close()
 		unix.Close(m.exe)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for run := range m.lines {
+			m.cut(run)
+		}
 	})
+}
+
+// cut breaks the line of a run, if it has one. The caller holds m.mu.
+func (m *Manager) cut(run string) {
+	if line := m.lines[run]; line != nil {
+		delete(m.lines, run)
+		line.Close()
+	}
 }
 
 // running is an error once the manager is closed.
@@ -151,10 +165,16 @@ func (m *Manager) open(run string) (*os.Root, error) {
 }
 
 // watch enters p as its run's process and follows it to its end. When the run
-// is watched already, that process is returned and p is let go.
-func (m *Manager) watch(p *process) *process {
+// is watched already, that process is returned and p is let go. The line is
+// kept until the run has ended; it is nil for a run without.
+func (m *Manager) watch(p *process, line *os.File) *process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if line != nil {
+		if m.lines[p.run] = line; m.running() != nil {
+			m.cut(p.run)
+		}
+	}
 	if old := m.live[p.run]; old != nil {
 		p.handle.Close()
 		return old
@@ -176,6 +196,7 @@ func (m *Manager) forget(p *process) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.live, p.run)
+	m.cut(p.run)
 	if m.shims[p.shim.PID] == p {
 		delete(m.shims, p.shim.PID)
 	}

@@ -28,13 +28,14 @@ type process struct {
 	handle *proc.Handle // nil for one that was over when it was adopted
 	agent  atomic.Int64 // its pid, once it is known
 	stop   sync.Once
+	hangUp sync.Once
 
 	done chan struct{} // closed when these two are set and the shim is gone
 	exit Exit
 	ok   bool
 }
 
-var _ Process = (*process)(nil)
+var _ TerminalProcess = (*process)(nil)
 
 // PID implements Process. The shim writes the number soon after it has the
 // run; it is looked up when somebody asks.
@@ -70,7 +71,18 @@ func (p *process) Exit() (Exit, bool) {
 
 // Stop implements Process.
 func (p *process) Stop(ctx context.Context) error {
-	p.stop.Do(func() { go p.end() })
+	p.stop.Do(func() { go p.end(unix.SIGTERM, p.grace) })
+	return p.ending(ctx)
+}
+
+// HangUp implements TerminalProcess.
+func (p *process) HangUp(ctx context.Context) error {
+	p.hangUp.Do(func() { go p.end(unix.SIGHUP, 2*p.grace) })
+	return p.ending(ctx)
+}
+
+// ending waits for the end of a process that was asked to end.
+func (p *process) ending(ctx context.Context) error {
 	select {
 	case <-p.done:
 		return nil
@@ -85,15 +97,15 @@ func (p *process) Stop(ctx context.Context) error {
 	}
 }
 
-// end asks the shim to stop the tree, and does it in its place when the shim
-// does not.
-func (p *process) end() {
+// end asks the shim by a signal to stop the tree, which takes it no longer than
+// grace, and does it in its place when the shim does not.
+func (p *process) end(sig unix.Signal, grace time.Duration) {
 	if p.handle == nil {
 		return // it was over when it was adopted
 	}
-	_ = p.handle.Signal(unix.SIGTERM)
+	_ = p.handle.Signal(sig)
 	_ = p.handle.Signal(unix.SIGCONT)
-	patience := time.NewTimer(p.grace + p.m.patience)
+	patience := time.NewTimer(grace + p.m.patience)
 	defer patience.Stop()
 	select {
 	case <-p.done:

@@ -28,17 +28,27 @@ const killPatience = 10 * time.Second
 //   - it is in that session or group, and these are surely still the run's:
 //     their leader, or somebody in them that is the run's, has kept the number
 //     from being given away, or
-//   - it descends from one that is the run's.
+//   - it descends from one that is the run's, or
+//   - it was found to be the run's before.
+//
+// On a terminal the agent leads a session as well, of the group's number.
 type relics struct {
 	dir   string  // the run's directory
 	tag   string  // the entry of the environment that has it
 	shim  proc.ID // zero when nobody knows
 	agent proc.ID // zero when nobody knows
+	known map[proc.ID]bool
+}
+
+// relics returns what is known of a run by its name and its shim.
+func (m *Manager) relics(run string, shim proc.ID) relics {
+	dir := m.Path(run, "")
+	return relics{dir: dir, tag: dirTag + "=" + dir, shim: shim, known: map[proc.ID]bool{}}
 }
 
 // clear stops what a dead shim left, and says so.
 func (m *Manager) clear(run string, shim proc.ID, grace time.Duration) {
-	r := relics{dir: m.Path(run, ""), tag: dirTag + "=" + m.Path(run, ""), shim: shim}
+	r := m.relics(run, shim)
 	if dir, err := m.open(run); err == nil {
 		if id, ok := readAgent(dir); ok && id.SameBoot() {
 			r.agent = id
@@ -52,7 +62,7 @@ func (m *Manager) clear(run string, shim proc.ID, grace time.Duration) {
 // clearLost stops what is left of a run whose directory is gone, if it ever
 // had one.
 func (m *Manager) clearLost(run string) {
-	r := relics{dir: m.Path(run, ""), tag: dirTag + "=" + m.Path(run, "")}
+	r := m.relics(run, proc.ID{})
 	if stopped, left, err := endTree(r.find, defaultGrace); stopped > 0 || len(left) > 0 || err != nil {
 		m.warn(fmt.Sprintf("the directory of run %s is gone%s", run, tally(stopped, left, err)))
 	}
@@ -79,7 +89,11 @@ func (r relics) find() ([]proc.Stat, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.pick(t, r.tagged, r.holds), nil
+	found := r.pick(t, r.tagged, r.holds)
+	for _, s := range found {
+		r.known[s.ID()] = true
+	}
+	return found, nil
 }
 
 // tagged tells whether a process of our user bears the run's tag.
@@ -108,7 +122,7 @@ func (r relics) pick(t proc.Table, tagged, holds func(proc.Stat) bool) []proc.St
 	t = r.candidates(t)
 	sessions, groups := r.shim.PID > 1, r.agent.PID > 1
 	inSession := func(s proc.Stat) bool { return sessions && s.SID == r.shim.PID }
-	inGroup := func(s proc.Stat) bool { return groups && s.PGID == r.agent.PID }
+	inGroup := func(s proc.Stat) bool { return groups && (s.PGID == r.agent.PID || s.SID == r.agent.PID) }
 	mine := map[int]bool{}
 	session, group := false, false // surely still the run's
 	for _, s := range t {
@@ -116,7 +130,7 @@ func (r relics) pick(t proc.Table, tagged, holds func(proc.Stat) bool) []proc.St
 		case r.shim.Is(s):
 			session = true // a zombie, and its number is still its own
 			continue
-		case r.agent.Is(s), tagged(s), (inSession(s) || inGroup(s)) && holds(s):
+		case r.agent.Is(s), r.known[s.ID()], tagged(s), (inSession(s) || inGroup(s)) && holds(s):
 			mine[s.PID] = true
 			session, group = session || inSession(s), group || inGroup(s)
 		}

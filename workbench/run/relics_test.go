@@ -19,6 +19,7 @@ func TestRelicsAreTheRunsAndNobodyElses(t *testing.T) {
 	r := relics{
 		dir:  "/runs/r",
 		shim: proc.ID{PID: 100, Start: 1000, Boot: boot}, agent: proc.ID{PID: 101, Start: 1001, Boot: boot},
+		known: map[proc.ID]bool{{PID: 300, Start: 3000, Boot: boot}: true},
 	}
 	p := func(pid, ppid, pgid, sid int, start uint64) proc.Stat {
 		return proc.Stat{PID: pid, PPID: ppid, PGID: pgid, SID: sid, Start: start, State: 'S', Threads: 1}
@@ -52,6 +53,11 @@ func TestRelicsAreTheRunsAndNobodyElses(t *testing.T) {
 		"the daemon and its children":  {proc.Table{p(200, 1, 200, 200, 1002), p(self, 200, 200, 200, 1003), p(201, self, 201, 201, 1004)}, []int{200, self}, nil, []int{200}},
 		"a loop of reused numbers":     {proc.Table{p(200, 201, 200, 200, 1002), p(201, 200, 200, 200, 1002)}, []int{200}, nil, []int{200, 201}},
 		"zombies are nobody any more":  {proc.Table{zombie(p(101, 1, 101, 100, 1001)), zombie(p(102, 1, 101, 100, 1002))}, []int{102}, nil, nil},
+		"terminal of a living agent":   {proc.Table{p(101, 1, 101, 101, 1001), p(105, 1, 105, 101, 1002)}, nil, nil, []int{101, 105}},
+		"terminal of another leader":   {proc.Table{p(101, 1, 101, 101, 2000), p(105, 1, 105, 101, 2002)}, nil, nil, nil},
+		"terminal, one tagged":         {proc.Table{p(105, 1, 105, 101, 1002), p(106, 1, 106, 101, 1003)}, []int{106}, nil, []int{105, 106}},
+		"known from before":            {proc.Table{p(300, 1, 300, 101, 3000), p(301, 1, 301, 101, 3001)}, nil, nil, []int{300, 301}},
+		"known, and its number reused": {proc.Table{p(300, 1, 300, 101, 3003), p(301, 300, 300, 300, 3004)}, nil, nil, nil},
 		"the agent that left its home": {proc.Table{p(101, 1, 300, 300, 1001), p(102, 1, 300, 300, 1002)}, nil, nil, []int{101}},
 	} {
 		in := func(pids []int) func(proc.Stat) bool {

@@ -6,7 +6,8 @@
 // run starts at most once whoever dies when), agent (the process that the shim
 // started), exit (how it ended, written by the shim in one rename), and tmp
 // (the run's TMPDIR). The daemon adds log, events and checkpoint (package
-// activity and workbench).
+// activity and workbench). A run on a terminal has no stdin, stdout and stderr
+// there: what a program writes to its terminal is never kept.
 //
 // # Who does what
 //
@@ -14,9 +15,15 @@
 // but the run's directory. Manager is the daemon's side: it starts shims, and
 // watches them by pidfd, its own children and adopted ones alike.
 //
+// A run on a terminal has the slave of a pseudo-terminal for its three standard
+// files and its controlling terminal; the agent leads a session of its own.
+// The master is the daemon's, and nobody else has the slave. Such a run does
+// not outlive the daemon: the shim holds the end of a pipe, the line, whose
+// other end the daemon has, and hangs up when the line breaks.
+//
 // # Lock order
 //
-// Manager.mu guards the table of watched runs and is a leaf. follows.adding is
+// Manager.mu guards the tables of watched runs and lines, and is a leaf. follows.adding is
 // held over calls into fsnotify; take it before follows.mu, which is a leaf and
 // the only one that the goroutine that reads events takes.
 //
@@ -44,6 +51,7 @@ const (
 	StdinNull Stdin = "null" // /dev/null
 	StdinFile Stdin = "file" // the file stdin of the run's directory
 	StdinFIFO Stdin = "fifo" // a FIFO that the shim holds open
+	StdinTTY  Stdin = "tty"  // a pseudo-terminal, which is standard output and error too
 )
 
 // Spec is what the shim starts. It is written once, before the shim. The bytes
@@ -54,6 +62,8 @@ type Spec struct {
 	Env         []string      `json:"env"`
 	Dir         string        `json:"dir"`
 	Stdin       Stdin         `json:"stdin"`
+	Cols        int           `json:"cols,omitempty"` // of the terminal, at the start
+	Rows        int           `json:"rows,omitempty"`
 	MergeStderr bool          `json:"merge_stderr,omitempty"` // stderr goes to stdout, in order
 	Umask       *int          `json:"umask,omitempty"`        // of the agent; nil: the daemon's
 	Timeout     time.Duration `json:"timeout,omitempty"`      // 0: none; the shim itself keeps it
@@ -65,7 +75,7 @@ type Exit struct {
 	Code       int           `json:"code"`             // -1 when a signal ended it
 	Signal     string        `json:"signal,omitempty"` // "KILL", without SIG
 	TimedOut   time.Duration `json:"timed_out,omitempty"`
-	Stopped    bool          `json:"stopped,omitempty"` // somebody asked the shim to stop it
+	Stopped    bool          `json:"stopped,omitempty"` // somebody asked the shim to stop it, or to hang up
 	StartError string        `json:"start_error,omitempty"`
 	Leftovers  int           `json:"leftovers,omitempty"` // processes that outlived the agent and were stopped; after a stop, those that took KILL
 	Ended      time.Time     `json:"ended"`
@@ -106,4 +116,15 @@ type Process interface {
 	// in that case. fault.Timeout or fault.Interrupted as ctx ended,
 	// fault.Gone when the manager is closed.
 	Stop(ctx context.Context) error
+}
+
+// TerminalProcess is a run on a terminal. Adopt returns one too, for which
+// only the type is to be asserted.
+type TerminalProcess interface {
+	Process
+	// HangUp ends the run as a terminal that goes away does: HUP to the
+	// agent's session, the grace, TERM to every descendant, the grace, KILL
+	// until none is left. It waits as Stop does, with the same errors; Stop
+	// cuts it short. A run on no terminal is stopped.
+	HangUp(ctx context.Context) error
 }

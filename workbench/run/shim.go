@@ -39,12 +39,15 @@ type shim struct {
 	umask int // what this process had when it began
 	exit  *exitFile
 
-	stop  chan os.Signal // TERM, HUP or INT: stop the tree
+	stop  chan os.Signal // TERM or INT: stop the tree
+	hup   chan os.Signal // HUP: hang up, or stop a tree that has no terminal
 	child chan os.Signal // CHLD
 	eof   chan os.Signal // USR1: end the agent's input
 	limit <-chan time.Time
+	cut   <-chan struct{} // the line to the daemon broke; nil without a terminal
 
 	stdin *os.File   // holds the FIFO open; nil when there is none
+	tty   *os.File   // the agent's terminal; nil when it has none
 	files []*os.File // the agent's standard input, output and error
 	pid   int        // the agent's
 	agent *proc.Handle
@@ -60,7 +63,8 @@ type shim struct {
 // process that Manager.Start made for it: leader of its own session, its
 // standard output the greeting's way back.
 //
-// TERM stops the tree (HUP and INT too), USR1 closes the agent's FIFO.
+// TERM stops the tree (INT too), HUP hangs its terminal up, USR1 closes the
+// agent's FIFO.
 func Shim(dir string) int {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(-1)
@@ -87,15 +91,6 @@ const shimMemory = 12 << 20
 
 // take makes this process a shim and the run its own.
 func (s *shim) take(dir string) (err error) {
-	if s.umask, err = isolate(); err != nil {
-		return err
-	}
-	if err := s.listen(); err != nil {
-		return err
-	}
-	if s.self, err = proc.Of(os.Getpid()); err != nil {
-		return err
-	}
 	if s.dir, err = os.OpenRoot(dir); err != nil {
 		return fault.New(fault.NotFound, "the run's directory cannot be opened: %w", err)
 	}
@@ -106,6 +101,20 @@ func (s *shim) take(dir string) (err error) {
 		return fault.New(fault.Done, "the run in %s was taken before", dir)
 	}
 	if s.spec, _, err = readSpec(s.dir); err != nil {
+		return err
+	}
+	if s.spec.Stdin == StdinTTY {
+		if err := s.inherit(); err != nil {
+			return err
+		}
+	}
+	if s.umask, err = isolate(); err != nil {
+		return err
+	}
+	if err := s.listen(); err != nil {
+		return err
+	}
+	if s.self, err = proc.Of(os.Getpid()); err != nil {
 		return err
 	}
 	if s.files, err = s.open(); err != nil {
@@ -190,8 +199,10 @@ func closeInherited() {
 // was told to ignore, which the agent would inherit: a signal that is handled
 // here is back at its default there.
 func (s *shim) listen() error {
-	s.stop, s.child, s.eof = make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1)
-	signal.Notify(s.stop, unix.SIGTERM, unix.SIGHUP, unix.SIGINT)
+	s.stop, s.hup = make(chan os.Signal, 1), make(chan os.Signal, 1)
+	s.child, s.eof = make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(s.stop, unix.SIGTERM, unix.SIGINT)
+	signal.Notify(s.hup, unix.SIGHUP)
 	signal.Notify(s.child, unix.SIGCHLD)
 	signal.Notify(s.eof, unix.SIGUSR1)
 	status, err := proc.ReadStatus(os.Getpid())
@@ -211,11 +222,9 @@ func (s *shim) listen() error {
 // hold starts the agent and returns when it has ended and its tree is empty,
 // with s.x saying how.
 func (s *shim) hold() {
-	select {
-	case <-s.stop:
+	if s.stopped() {
 		s.x = Exit{Code: -1, Stopped: true, Ended: time.Now()}
 		return
-	default:
 	}
 	if sentence := s.launch(); sentence != "" {
 		s.x = Exit{Code: -1, StartError: sentence, Ended: time.Now()}
@@ -229,6 +238,12 @@ func (s *shim) hold() {
 		case <-s.stop:
 			s.x.Stopped = true
 			s.empty()
+		case <-s.hup:
+			s.x.Stopped = true
+			s.hangUp(true)
+		case <-s.cut:
+			s.x.Stopped = true
+			s.hangUp(false)
 		case <-s.limit:
 			s.x.TimedOut = s.spec.Timeout
 			s.empty()
@@ -236,6 +251,18 @@ func (s *shim) hold() {
 	}
 	s.empty()
 	s.settle()
+}
+
+// stopped tells whether somebody wants the agent not to be started any more.
+func (s *shim) stopped() bool {
+	select {
+	case <-s.stop:
+	case <-s.hup:
+	case <-s.cut:
+	default:
+		return false
+	}
+	return true
 }
 
 // settle says how the agent ended.

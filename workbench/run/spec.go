@@ -19,6 +19,9 @@ const (
 	dirTag  = "SCV_RUN_DIR"
 )
 
+// maxSide is the most columns or rows that the kernel lets a terminal have.
+const maxSide = 1<<16 - 1
+
 // maxName bounds a run's name.
 const maxName = 128
 
@@ -51,8 +54,12 @@ func (s *Spec) check() error {
 		return fault.New(fault.Invalid, "run %s has no program to start", s.Run)
 	case !filepath.IsAbs(s.Dir):
 		return fault.New(fault.Invalid, "run %s: the directory %q is not absolute", s.Run, s.Dir)
-	case s.Stdin != StdinNull && s.Stdin != StdinFile && s.Stdin != StdinFIFO:
-		return fault.New(fault.Invalid, "run %s: %q is no kind of standard input (null, file or fifo)", s.Run, s.Stdin)
+	case s.Stdin != StdinNull && s.Stdin != StdinFile && s.Stdin != StdinFIFO && s.Stdin != StdinTTY:
+		return fault.New(fault.Invalid, "run %s: %q is no kind of standard input (null, file, fifo or tty)", s.Run, s.Stdin)
+	case s.Stdin == StdinTTY && (s.Cols < 1 || s.Rows < 1 || s.Cols > maxSide || s.Rows > maxSide):
+		return fault.New(fault.Invalid, "run %s: no terminal has the size %dx%d", s.Run, s.Cols, s.Rows)
+	case s.Stdin != StdinTTY && (s.Cols != 0 || s.Rows != 0):
+		return fault.New(fault.Invalid, "run %s has the size of a terminal, but its standard input is %s", s.Run, s.Stdin)
 	case s.Timeout < 0 || s.Grace < 0:
 		return fault.New(fault.Invalid, "run %s: a time limit or grace below 0", s.Run)
 	case s.Umask != nil && (*s.Umask < 0 || *s.Umask > 0o777):
@@ -79,6 +86,14 @@ func (s *Spec) checkEnv() error {
 		}
 	}
 	return nil
+}
+
+// outputs are the files that the agent's output goes to.
+func (s *Spec) outputs() []string {
+	if s.Stdin == StdinTTY {
+		return nil
+	}
+	return []string{stdoutName, stderrName}
 }
 
 // mark puts the run's tags into its environment.

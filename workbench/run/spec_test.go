@@ -27,6 +27,9 @@ func TestSpecKeepsEveryByte(t *testing.T) {
 			MergeStderr: rapid.Bool().Draw(t, "merge"), Umask: &umask, Env: []string{},
 			Timeout: time.Duration(rapid.Int64Min(0).Draw(t, "timeout")), Grace: time.Duration(rapid.Int64Min(0).Draw(t, "grace")),
 		}
+		if rapid.Bool().Draw(t, "terminal") {
+			spec.Stdin, spec.Cols, spec.Rows = StdinTTY, rapid.IntRange(1, maxSide).Draw(t, "cols"), rapid.IntRange(1, maxSide).Draw(t, "rows")
+		}
 		for _, v := range rapid.SliceOf(anyText).Draw(t, "env") {
 			spec.Env = append(spec.Env, "V="+v)
 		}

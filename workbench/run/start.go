@@ -27,21 +27,40 @@ var shimEnv = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=12MiB"}
 // has the run. The agent may not have started yet, and may never: Exit tells.
 // fault.Done when the run was started before or is void, fault.Limit or
 // fault.NoSpace when the machine has no room for it (the run can be started
-// later then).
+// later then), fault.Invalid for a run on a terminal.
 func (m *Manager) Start(run string) (Process, error) {
-	dir, err := m.open(run)
+	spec, err := m.startable(run)
+	if err == nil && spec.Stdin == StdinTTY {
+		err = fault.New(fault.Invalid, "run %s is one on a terminal, and is to be started with one", run)
+	}
 	if err != nil {
 		return nil, err
+	}
+	p, err := m.start(spec, nil)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// startable returns the spec of a run that nobody has taken.
+func (m *Manager) startable(run string) (Spec, error) {
+	dir, err := m.open(run)
+	if err != nil {
+		return Spec{}, err
 	}
 	defer dir.Close()
 	if _, taken, err := readHolder(dir); err != nil || taken {
-		return nil, orTaken(run, err)
+		return Spec{}, orTaken(run, err)
 	}
 	spec, _, err := readSpec(dir)
-	if err != nil {
-		return nil, err
-	}
-	handle, greet, err := m.spawn(run)
+	return spec, err
+}
+
+// start starts a run, on a terminal or, when that is nil, on none.
+func (m *Manager) start(spec Spec, t *terminal) (*process, error) {
+	run := spec.Run
+	handle, greet, err := m.spawn(run, t.shims()...)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +72,8 @@ func (m *Manager) Start(run string) (Process, error) {
 		handle.Close()
 		return nil, err
 	}
-	return m.watch(&process{m: m, run: run, grace: spec.Grace, shim: handle.ID(), handle: handle, done: make(chan struct{})}), nil
+	p := &process{m: m, run: run, grace: spec.Grace, shim: handle.ID(), handle: handle, done: make(chan struct{})}
+	return m.watch(p, t.keepLine()), nil
 }
 
 // orTaken returns err, or else that the run is somebody's.
@@ -64,9 +84,9 @@ func orTaken(run string, err error) error {
 	return fault.New(fault.Done, "run %s was started before, or is void: a run starts once", run)
 }
 
-// spawn starts a shim, detached, and returns the end that its greeting comes
-// out of.
-func (m *Manager) spawn(run string) (h *proc.Handle, greet *os.File, err error) {
+// spawn starts a shim, detached, with what it is given beyond the standard
+// files, and returns the end that its greeting comes out of.
+func (m *Manager) spawn(run string, more ...*os.File) (h *proc.Handle, greet *os.File, err error) {
 	if err := m.running(); err != nil {
 		return nil, nil, err
 	}
@@ -81,9 +101,13 @@ func (m *Manager) spawn(run string) (h *proc.Handle, greet *os.File, err error) 
 		return nil, nil, fault.New(fault.Limit, "run %s cannot be started: %w", run, err)
 	}
 	defer null.Close()
+	files := []uintptr{null.Fd(), w.Fd(), null.Fd()}
+	for _, f := range more {
+		files = append(files, f.Fd()) // which makes it a blocking one, as the agent wants it
+	}
 	pidfd := -1
 	pid, err := syscall.ForkExec(fdPath(m.exe), append(m.argv[:len(m.argv):len(m.argv)], m.Path(run, "")), &syscall.ProcAttr{
-		Dir: "/", Env: shimEnv, Files: []uintptr{null.Fd(), w.Fd(), null.Fd()},
+		Dir: "/", Env: shimEnv, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
 	})
 	if err == nil {
