@@ -26,6 +26,9 @@ type diskFile struct {
 	before func() []string
 	fixed  bool // written before its name is seen, never changed
 	append bool // grows
+	// told is told, if it is there, of a read that gave the file's beginning
+	// or its end.
+	told func(ctx context.Context)
 }
 
 // Attr implements Node.
@@ -82,7 +85,7 @@ type diskHandle struct {
 }
 
 // Read implements Handle. It reads what the file holds now.
-func (h *diskHandle) Read(_ context.Context, p []byte, off int64) (int, error) {
+func (h *diskHandle) Read(ctx context.Context, p []byte, off int64) (int, error) {
 	if h.f.before != nil {
 		if before := h.f.before(); len(before) > 0 {
 			return h.readParts(before, p, off)
@@ -98,6 +101,9 @@ func (h *diskHandle) Read(_ context.Context, p []byte, off int64) (int, error) {
 	n, err := file.ReadAt(p, off)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return n, fault.New(fault.Internal, "%s cannot be read: %w", h.f.path, err)
+	}
+	if n > 0 && (off == 0 || err != nil) && h.f.told != nil {
+		h.f.told(ctx)
 	}
 	return n, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"scvfs/ledger/fault"
+	"scvfs/workbench"
 )
 
 // document is a file that takes a text of any length in any number of writes
@@ -63,6 +64,9 @@ func (d document) Open(ctx context.Context, mode Mode) (Handle, error) {
 		return nil, err
 	}
 	h := &docHandle{d: d, mode: mode}
+	if caller, ok := CallerOf(ctx); ok && mode.Write {
+		h.run = d.t.bench.RunOf(caller.PID)
+	}
 	h.view.set(d.shows(), 0)
 	return h, nil
 }
@@ -75,6 +79,7 @@ func (d document) Open(ctx context.Context, mode Mode) (Handle, error) {
 type docHandle struct {
 	d    document
 	mode Mode
+	run  string // of the agent that opened it; empty for the owner
 
 	mu      sync.Mutex
 	buf     []byte
@@ -181,7 +186,7 @@ func (h *docHandle) Release(ctx context.Context) {
 func (h *docHandle) send(ctx context.Context) error {
 	whole := h.buf
 	h.buf = nil
-	address, err := h.d.send(context.WithoutCancel(ctx), whole)
+	address, err := h.d.send(workbench.WithRun(context.WithoutCancel(ctx), h.run), whole)
 	if err != nil {
 		h.own = []byte(h.d.t.refuse(ctx, h.d.site, h.d.op, err))
 		return err

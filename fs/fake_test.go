@@ -50,6 +50,9 @@ type fake struct {
 	worktrees []worktree.Worktree
 	dirty     string
 
+	agents map[int]string // runs by the pids of their processes
+	seen   []string       // "job-1 by 4242" for each call of Seen
+
 	changes []workbench.Change
 	wake    chan struct{}
 	done    map[uint64]chan struct{}
@@ -343,7 +346,10 @@ func (f *fake) Start(ctx context.Context, session string, d workbench.Draft) (st
 	task, _, _ := strings.Cut(string(d.Prompt), "\n")
 	j := &ledger.Job{
 		Session: session, Number: s.NextJob, Serial: f.serial, Agent: "sh", Task: task, Call: d.Call, Workspace: s.Workspace,
-		CWD: s.Workspace, StartedBy: ledger.ByOwner, State: ledger.Queued, Created: now, Updated: now,
+		CWD: s.Workspace, StartedBy: ledger.ByOwner, Parent: workbench.CallingRun(ctx), State: ledger.Queued, Created: now, Updated: now,
+	}
+	if j.Parent != "" {
+		j.StartedBy = ledger.ByModel
 	}
 	s.NextJob++
 	s.Updated = now
@@ -354,6 +360,18 @@ func (f *fake) Start(ctx context.Context, session string, d workbench.Draft) (st
 	write(f.JobFile(j, "prompt"), string(d.Prompt))
 	f.publish(change(workbench.JobStarted, j))
 	return session + "/" + workbench.JobName(j.Number), nil
+}
+
+func (f *fake) RunOf(pid int) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.agents[pid]
+}
+
+func (f *fake) Seen(session string, n uint64, pid int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen = append(f.seen, fmt.Sprintf("%s/job-%d by %d", session, n, pid))
 }
 
 func change(kind workbench.ChangeKind, j *ledger.Job) workbench.Change {

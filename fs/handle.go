@@ -22,6 +22,13 @@ func (v *view) set(data []byte, base int64) {
 	v.data, v.base, v.ok = data, base, true
 }
 
+// bytes is what the view shows.
+func (v *view) bytes() []byte {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.data
+}
+
 func (v *view) taken() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

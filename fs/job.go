@@ -19,9 +19,9 @@ var jobTable = table[*ledger.Job]{
 	changed: jobChanged,
 	newest:  jobChanged,
 	rows: []row[*ledger.Job]{
-		line("status", func(_ *Tree, j *ledger.Job) string { return string(j.State.Status()) }),
+		told(line("status", func(_ *Tree, j *ledger.Job) string { return string(j.State.Status()) })),
 		line("state", func(_ *Tree, j *ledger.Job) string { return stateLine(j.State, j.Detail) }),
-		disk("result", diskFile{}, jobResult),
+		told(disk("result", diskFile{}, jobResult)),
 		jobLog("log"),
 		jobLog("events"),
 		disk("prompt", diskFile{fixed: true}, func(t *Tree, j *ledger.Job) (string, time.Time) {

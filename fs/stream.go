@@ -76,6 +76,11 @@ func (h *streamHandle) Read(ctx context.Context, p []byte, _ int64) (int, error)
 	}
 	defer func() { <-h.turn }()
 	n := h.fill(p)
+	defer func() {
+		if t, ok := h.src.(teller); ok && n > 0 {
+			t.told(ctx)
+		}
+	}()
 	for n < len(p) && !h.end {
 		wait := ctx
 		if n > 0 || h.nonBlock {
@@ -183,7 +188,8 @@ type approvalChange struct {
 }
 
 // jobChanges says of the jobs of one session that they started and how they
-// ended, each once, and of the requests of their agents.
+// ended, each once, of the requests of their agents, and which turns the
+// workbench started by itself.
 func jobChanges(session string) func(workbench.Change) (any, error) {
 	told := make(map[string]bool) // jobs that ended and are not gone
 	return func(c workbench.Change) (any, error) {
@@ -193,7 +199,6 @@ func jobChanges(session string) func(workbench.Change) (any, error) {
 		if c.Session != session {
 			return nil, nil
 		}
-		j := workbench.JobChange{Job: c.Job, Tool: "agent_" + c.Agent, Status: c.Status, Task: c.Task}
 		switch c.Kind {
 		case workbench.ApprovalRaised, workbench.ApprovalResolved:
 			return approvalChange{c.Approval, c.Job, c.Outcome, c.Detail}, nil
@@ -201,16 +206,16 @@ func jobChanges(session string) func(workbench.Change) (any, error) {
 			return nil, io.EOF
 		case workbench.JobGone:
 			delete(told, c.Job)
-		case workbench.JobStarted:
-			j.Status = ledger.StatusRunning
-			return j, nil
-		case workbench.JobChanged:
-			if ledger.AgentState(c.Status).Terminal() && !told[c.Job] {
-				told[c.Job] = true
-				return j, nil
-			}
 		}
-		return nil, nil
+		if turn, ok := c.OwnTurn(); ok {
+			return turn, nil
+		}
+		j, ok := c.JobChange()
+		if !ok || told[c.Job] {
+			return nil, nil
+		}
+		told[c.Job] = !j.Started()
+		return j, nil
 	}
 }
 

@@ -15,6 +15,8 @@ type textFile struct {
 	fixed bool // neither content nor attributes ever change
 	// costly: drawn by the first read only, and of no known size.
 	costly bool
+	// told is told, if it is there, of a read that gave something of text.
+	told func(ctx context.Context, text []byte)
 }
 
 // Attr implements Node.
@@ -68,7 +70,11 @@ func (h *textHandle) Read(ctx context.Context, p []byte, off int64) (int, error)
 			return 0, stale(err)
 		}
 	}
-	return h.view.read(p, off), nil
+	n := h.view.read(p, off)
+	if n > 0 && h.f.told != nil {
+		h.f.told(ctx, h.view.bytes())
+	}
+	return n, nil
 }
 
 // take draws a new version.

@@ -76,6 +76,8 @@ type Bench interface {
 	Cancel(session string, n uint64) error
 	Dismiss(session string, n uint64) error
 	Wait(ctx context.Context, session string, n uint64) (ledger.JobStatus, error)
+	Seen(session string, n uint64, pid int)
+	RunOf(pid int) string
 	Diff(ctx context.Context, j *ledger.Job, to io.Writer) error
 
 	Subscribe() *workbench.Subscription

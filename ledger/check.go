@@ -60,10 +60,13 @@ var errLooked = errors.New("nothing to write")
 //     such a job has one.
 //   - The two jobs of a resume name each other, as long as both are there, and
 //     the first of them has ended; so none is resumed twice.
+//   - A job that is reported has ended, and one that a turn's origin names is
+//     reported, by that turn alone.
 func Check(c Contents, bad map[string]error) []error {
 	k := &checker{
 		contents: &c, bad: bad,
 		sessions: map[string]*Session{}, jobs: map[string]*Job{}, runs: map[string]*Run{}, serials: map[uint64]string{},
+		reports: map[string]string{},
 	}
 	for _, s := range c.Sessions {
 		k.sessions[s.ID] = s
@@ -99,6 +102,7 @@ type checker struct {
 	jobs     map[string]*Job // by address
 	runs     map[string]*Run
 	serials  map[uint64]string // who has it
+	reports  map[string]string // by address: the turn that reports the job
 	found    []error
 }
 
@@ -153,6 +157,7 @@ func (k *checker) job(j *Job) {
 	}
 	k.resume(path, j)
 	k.awaited(path, j)
+	k.reported(path, j)
 	if j.State.Terminal() {
 		return
 	}
@@ -187,6 +192,27 @@ func (k *checker) resume(path string, j *Job) {
 	}
 	if host := k.sessions[next.Session]; next.Session == j.Session || host != nil && host.Serial < j.Serial {
 		k.say(path, "was resumed as %s, which says that it resumes %q", j.ResumedAs, next.ResumedFrom)
+	}
+}
+
+// reported checks what a job says of reports: its own, and those of the jobs
+// that it tells its agent of.
+func (k *checker) reported(path string, j *Job) {
+	if j.Reported && !j.State.Terminal() && j.State != StateUnknown {
+		k.say(path, "is %s, but reported", j.State)
+	}
+	if j.Origin == nil {
+		return
+	}
+	for _, name := range j.Origin.Jobs {
+		told := j.Session + "/" + name
+		switch rec, by := k.jobs[told], k.reports[told]; {
+		case by != "":
+			k.say(path, "reports %s, as does %s", told, by)
+		case rec != nil && !rec.Reported:
+			k.say(path, "reports %s, which says that it was not", told)
+		}
+		k.reports[told] = path
 	}
 }
 

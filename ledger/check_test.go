@@ -26,13 +26,16 @@ func sound() (Contents, map[string]error) {
 	asking.State, asking.Ended, asking.Run = AwaitingInput, never, "codex-bbbbbb"
 	waiting := anApproval(3, "a", 4)
 	waiting.Run, waiting.State, waiting.Decided = "codex-bbbbbb", ApprovalWaiting, never
+	told, report := aJob("a", 5, 8), aJob("a", 6, 9)
+	told.StartedBy, told.Parent, told.Reported = ByModel, "codex-aaaaaa", true
+	report.StartedBy, report.Origin = ByModel, &TurnOrigin{Kind: OriginBackground, Jobs: []string{"job-5"}}
 	return Contents{
 		Sessions:      []*Session{session, closed},
-		Jobs:          []*Job{first, second, odd, asking, stopping},
+		Jobs:          []*Job{first, second, odd, asking, stopping, told, report},
 		Conversations: []*Conversation{{Session: "a", ID: "codex-1", Agent: "codex"}},
 		Runs:          []*Run{{ID: "codex-aaaaaa", Session: "a", Jobs: []uint64{1, 2}, State: Working}, {ID: "codex-bbbbbb", Session: "a", Jobs: []uint64{4}, State: AwaitingInput}},
 		Approvals:     []*Approval{anApproval(2, "a", 2), waiting},
-		Serial:        7,
+		Serial:        9,
 		Approval:      3,
 	}, map[string]error{}
 }
@@ -73,6 +76,11 @@ func TestCheckFindsEachContradiction(t *testing.T) {
 		"approval that nobody waits for": {func(c *Contents) { c.Jobs[3].State = Working }, "approvals/3 waits, but its job a/job-4 is working"},
 		"approval of another run":        {func(c *Contents) { c.Approvals[1].Run = "x" }, "approvals/3 waits in run x"},
 		"job that awaits nothing":        {func(c *Contents) { c.Approvals = c.Approvals[:1] }, "jobs/a/job-4 is awaiting_input, but nothing"},
+		"reported before its end": {func(c *Contents) {
+			c.Jobs[5].State, c.Jobs[5].Ended, c.Jobs[5].Run = Queued, time.Time{}, ""
+		}, "jobs/a/job-5 is queued, but reported"},
+		"reported by name only":          {func(c *Contents) { c.Jobs[5].Reported = false }, "jobs/a/job-6 reports a/job-5, which says that it was not"},
+		"reported twice":                 {func(c *Contents) { c.Jobs[0].Origin = c.Jobs[6].Origin }, "jobs/a/job-6 reports a/job-5, as does jobs/a/job-1"},
 		"run names jobs twice":           {func(c *Contents) { c.Runs[0].Jobs = []uint64{2, 2} }, "wrong order"},
 		"run names a job yet to come":    {func(c *Contents) { c.Runs[0].Jobs = []uint64{2, 77} }, "names job 77"},
 		"run ended without a time":       {func(c *Contents) { c.Runs[0].State = Failed }, "runs/codex-aaaaaa is failed, but"},

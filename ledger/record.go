@@ -156,6 +156,8 @@ type Job struct {
 	Timeout      time.Duration `json:"timeout"` // time limit in force, in nanoseconds
 	StartedBy    Origin        `json:"started_by"`
 	Parent       string        `json:"parent,omitempty"` // run of the agent that started it
+	Thread       string        `json:"thread,omitempty"` // conversation of that run, if it is of the job's own session
+	Origin       *TurnOrigin   `json:"origin,omitempty"` // why the workbench started it by itself; nil for all other jobs
 	Depth        int           `json:"depth,omitempty"`
 	Reviewed     bool          `json:"reviewed,omitempty"`
 	State        AgentState    `json:"state"`
@@ -169,8 +171,8 @@ type Job struct {
 	Base         string        `json:"base,omitempty"` // commit that diff compares with; empty outside git
 	ResumedAs    string        `json:"resumed_as,omitempty"`
 	ResumedFrom  string        `json:"resumed_from,omitempty"`
-	Reported     bool          `json:"reported,omitempty"`
-	Review       *Review       `json:"review,omitempty"` // how a reviewed job stands
+	Reported     bool          `json:"reported,omitempty"` // the agent that started it knows how it ended, or is not to be told
+	Review       *Review       `json:"review,omitempty"`   // how a reviewed job stands
 	Usage        *Usage        `json:"usage,omitempty"`
 	ResultBytes  int64         `json:"result_bytes,omitempty"` // whole length; more than the file holds when it was cut
 	Created      time.Time     `json:"created"`

@@ -3,19 +3,9 @@ package workbench
 import (
 	"strings"
 
-	"scvfs/ledger"
 	"scvfs/ledger/fault"
 	"scvfs/workbench/agent"
 )
-
-// JobChange tells a session's clients of a job: once as running, from the call
-// that started it, and once how it ended. It is the seed's JobChange.
-type JobChange struct {
-	Job    string           `json:"job"`
-	Tool   string           `json:"tool"` // agent_<agent>
-	Status ledger.JobStatus `json:"status"`
-	Task   string           `json:"task,omitempty"`
-}
 
 // AgentInfo is what agents/<agent>/ shows.
 type AgentInfo struct {

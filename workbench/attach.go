@@ -23,6 +23,16 @@ const (
 	AttachUnknown    AttachState = "unknown"
 )
 
+// UnmarshalText decodes a state; an unknown word becomes AttachUnknown.
+func (s *AttachState) UnmarshalText(b []byte) error {
+	switch *s = AttachState(b); *s {
+	case AttachReady, AttachTakenOver, AttachBusy, AttachIneligible, AttachNoSession, AttachReviewed, AttachFull:
+	default:
+		*s = AttachUnknown
+	}
+	return nil
+}
+
 // Attach is what an attach would say now, and what an interrupt would do: the
 // file attach-state, and a run's attach in a snapshot.
 type Attach struct {

@@ -19,6 +19,8 @@ const (
 	JobStarted      ChangeKind = "job_started"
 	JobChanged      ChangeKind = "job"
 	JobLinked       ChangeKind = "job_linked"       // another job continues it
+	JobSettled      ChangeKind = "job_settled"      // its agent needs no telling any more how it ended; Detail says why
+	TurnStarted     ChangeKind = "turn"             // the workbench started Job by itself, for Origin
 	JobGone         ChangeKind = "job_gone"         // dismissed or forgotten
 	TakeoverStarted ChangeKind = "takeover_started" // Detail names the conversation
 	TakeoverEnded   ChangeKind = "takeover_ended"
@@ -47,6 +49,9 @@ type Change struct {
 
 	Approval uint64               `json:"approval,omitempty"` // its number
 	Outcome  ledger.ApprovalState `json:"outcome,omitempty"`  // of that approval
+
+	Conversation string      `json:"conversation,omitempty"` // of a TurnStarted
+	Origin       *TurnOrigin `json:"origin,omitempty"`       // of a TurnStarted; shared and not to be changed
 }
 
 // changeRing is how many changes a slow reader may lag behind before it

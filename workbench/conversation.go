@@ -335,6 +335,7 @@ func (w *Workbench) forgetConversations(s *session, gone []*conversation) error 
 		s.dropConversation(c)
 	}
 	w.announce(Change{Kind: SessionChanged, Session: rec.ID, Detail: SessionState(rec)})
+	w.reportEnded(s)
 	return nil
 }
 

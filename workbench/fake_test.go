@@ -28,6 +28,7 @@ type fakeRuns struct {
 	*run.Manager
 	mu    sync.Mutex
 	procs map[string]*fakeProcess
+	pids  map[int]string // processes of runs, as far as a test says
 }
 
 var _ Runs = (*fakeRuns)(nil)
@@ -72,6 +73,13 @@ func (r *fakeRuns) Adopt(id string) (run.Process, run.Standing, error) {
 		return p, run.Ended, nil
 	}
 	return p, run.Dead, nil
+}
+
+func (r *fakeRuns) RunOf(pid int) (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	run, ok := r.pids[pid]
+	return run, ok
 }
 
 // of returns the process of a run; nil when it was never started.

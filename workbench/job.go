@@ -24,6 +24,9 @@ type job struct {
 	// another session maybe, or forgotten. It is only ever tried, so it has no
 	// place in the lock order.
 	link sync.Mutex
+	// after is held over each change of the record that comes after the job's
+	// end, as one may come from another session.
+	after sync.Mutex
 }
 
 func newJob(s *session, rec *ledger.Job) *job {
@@ -116,6 +119,7 @@ func (w *Workbench) show(j *job, rec *ledger.Job) {
 	if rec.State.Terminal() {
 		w.countEnded(rec.State)
 		j.s.ended(j)
+		j.s.owes(j)
 		close(j.done)
 	}
 	w.announce(jobChange(JobChanged, rec))
@@ -256,6 +260,7 @@ func (w *Workbench) Cancel(session string, n uint64) error {
 	case err == nil:
 		j.s.publish(sess)
 		w.stopped(st)
+		w.reportEnded(j.s) // a conversation that it waited for may be idle now
 	case j.turn != nil:
 		w.log.Warn("a cancel could not be recorded; the job is stopped all the same", "job", j.address(), "err", err)
 		withdrawLater(j.waiting(), end{ledger.DecidedByEnd, st.rec.Detail})

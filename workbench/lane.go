@@ -21,7 +21,7 @@ func (w *Workbench) admit(s *session, p *plan) (ledger.AgentState, error) {
 			return "", err
 		}
 	}
-	if s.running < w.limits.Jobs && w.next(s) == nil && w.laneFree(s, call.Session) {
+	if w.startsNow(s, call.Session) {
 		return ledger.Starting, nil
 	}
 	if len(s.queue) >= w.limits.Backlog {
@@ -29,6 +29,12 @@ func (w *Workbench) admit(s *session, p *plan) (ledger.AgentState, error) {
 			rec.ID, s.running, len(s.queue))
 	}
 	return ledger.Queued, nil
+}
+
+// startsNow tells whether a new job of a conversation, or of none yet, would
+// find a slot and a lane that nobody waits for. The caller holds s.tr.
+func (w *Workbench) startsNow(s *session, conv string) bool {
+	return s.running < w.limits.Jobs && w.next(s) == nil && w.laneFree(s, conv)
 }
 
 // admitFollowUp applies the busy policy and the lane's limit. The caller holds
@@ -89,8 +95,15 @@ func (w *Workbench) next(s *session) *job {
 	return nil
 }
 
-// startNext gives free slots to the jobs that wait. The caller holds s.tr.
+// startNext gives free slots to the jobs that wait, and turns to the agents
+// whose background jobs ended. The caller holds s.tr.
 func (w *Workbench) startNext(s *session) {
+	w.fillSlots(s)
+	w.reportEnded(s)
+}
+
+// fillSlots gives free slots to the jobs that wait. The caller holds s.tr.
+func (w *Workbench) fillSlots(s *session) {
 	for s.running < w.limits.Jobs && len(s.queue) > 0 {
 		j := w.next(s)
 		if j == nil || w.diskFloor() != nil {

@@ -54,6 +54,9 @@ func (w *Workbench) recover() {
 		for _, j := range s.unfinished() {
 			w.recoverJob(j)
 		}
+		for _, j := range s.list() {
+			s.owes(j)
+		}
 		w.startNext(s)
 		s.tr.Unlock()
 	}

@@ -241,7 +241,7 @@ func (w *Workbench) resumedBefore(j *job) bool {
 // Reply gives a job's conversation the owner's prompt, queued behind what runs
 // there, and returns the new job's address. A job that has ended and was not
 // continued yet is linked to the new one. It is the seed's deliver_to_job.
-func (w *Workbench) Reply(_ context.Context, session string, n uint64, prompt []byte) (string, error) {
+func (w *Workbench) Reply(ctx context.Context, session string, n uint64, prompt []byte) (string, error) {
 	j, d, err := w.replyDraft(session, n, prompt)
 	if err != nil {
 		return "", err
@@ -250,6 +250,7 @@ func (w *Workbench) Reply(_ context.Context, session string, n uint64, prompt []
 	if err != nil {
 		return "", err
 	}
+	w.startedBy(ctx, p)
 	if rec := j.record(); rec.State.Terminal() && rec.ResumedAs == "" && j.link.TryLock() {
 		defer j.link.Unlock()
 		if j.record().ResumedAs == "" && j.s.job(n) == j {

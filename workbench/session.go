@@ -227,6 +227,9 @@ func (w *Workbench) unmake(s *session, made bool) {
 	}
 }
 
+// byClosing is who cancels the jobs of a session that is closed.
+const byClosing = "closing the session"
+
 // CloseSession cancels a session's jobs and makes it read-only; one without
 // jobs is forgotten.
 func (w *Workbench) CloseSession(id string) error {
@@ -248,7 +251,7 @@ func (w *Workbench) CloseSession(id string) error {
 	var stops []stop
 	for _, j := range s.unfinished() {
 		if j.record().Cancel == nil {
-			stops = append(stops, w.stop(j, "closing the session", rec.Updated))
+			stops = append(stops, w.stop(j, byClosing, rec.Updated))
 		}
 	}
 	if err := w.commit(func(b *ledger.Batch) {
@@ -268,6 +271,7 @@ func (w *Workbench) CloseSession(id string) error {
 		c.retireServer("its session was closed")
 	}
 	w.announce(Change{Kind: SessionChanged, Session: id, Detail: "closed"})
+	w.reportEnded(s)
 	return nil
 }
 

@@ -73,7 +73,7 @@ type RunSnapshot struct {
 	LastActivity time.Time         `json:"last_activity"`
 	Live         bool              `json:"live"`
 	Steerable    bool              `json:"steerable"`
-	Attach       Attach            `json:"attach"`
+	Attach       Attach            `json:"attach"` // of its conversation
 }
 
 // Restorable is a prompt of a closed session, or of one cut off, that never
@@ -100,19 +100,33 @@ func (w *Workbench) Snapshot() Snapshot {
 	slices.SortFunc(jobs, func(a, b *ledger.Job) int { return cmp.Compare(b.Serial, a.Serial) })
 	for _, rec := range jobs {
 		snap.Jobs = append(snap.Jobs, jobSnapshot(rec))
-		if rec.Run == "" && rec.ResumedAs == "" && (rec.State == ledger.Interrupted || rec.State == ledger.Cancelled && w.isClosed(rec.Session)) {
+		if w.restorable(rec) {
 			snap.Restorable = append(snap.Restorable, Restorable{Session: rec.Session, Job: JobName(rec.Number), Task: rec.Task, Saved: rec.Updated})
 		}
 	}
+	attach := map[string]Attach{}
 	for _, rec := range w.Runs() {
-		snap.Runs = append(snap.Runs, w.runSnapshot(rec))
+		run, conv := w.runSnapshot(rec), rec.Session+"/"+rec.Conversation
+		if _, known := attach[conv]; !known {
+			attach[conv] = w.AttachState(rec.Session, rec.Conversation)
+		}
+		run.Attach = attach[conv]
+		snap.Runs = append(snap.Runs, run)
 	}
 	return snap
 }
 
-func (w *Workbench) isClosed(session string) bool {
-	rec, ok := w.Session(session)
-	return !ok || rec.Closed
+// restorable tells whether a job's prompt never ran, and neither it nor its
+// session was given up on purpose before its turn came.
+func (w *Workbench) restorable(rec *ledger.Job) bool {
+	if rec.Run != "" || rec.ResumedAs != "" {
+		return false
+	}
+	if rec.State != ledger.Cancelled {
+		return rec.State == ledger.Interrupted
+	}
+	sess, ok := w.Session(rec.Session)
+	return ok && sess.Closed && rec.Cancel != nil && rec.Cancel.By == byClosing
 }
 
 func (w *Workbench) sessionSnapshot(rec *ledger.Session, jobs []*ledger.Job) SessionSnapshot {
@@ -155,7 +169,6 @@ func (w *Workbench) runSnapshot(rec *ledger.Run) RunSnapshot {
 		Turn: rec.Turn, CWD: rec.CWD, State: rec.State, Detail: rec.Detail, Started: rec.Created,
 		LastActivity: rec.Updated, Live: w.isLive(rec.ID), Jobs: []string{},
 	}
-	snap.Attach = w.AttachState(rec.Session, rec.Conversation)
 	snap.Steerable = w.steerable(rec.ID)
 	if info, err := os.Stat(w.RunFile(rec.ID, activity.LogFile)); err == nil && info.ModTime().After(rec.Updated) {
 		snap.LastActivity = info.ModTime()

@@ -21,9 +21,13 @@ type plan struct {
 	workspace string
 	cwd       string
 	timeout   time.Duration
-	resumes   *job   // the job that this one continues; nil for none
-	vendor    string // the agent's own session id that a new conversation begins with
-	worktree  string // the worktree that it works in already
+	resumes   *job    // the job that this one continues; nil for none
+	vendor    string  // the agent's own session id that a new conversation begins with
+	worktree  string  // the worktree that it works in already
+	base      string  // commit that diff compares with; empty outside git
+	parent    string  // run of the agent that asks; empty for the owner
+	depth     int     // how many agents stand between the owner and it
+	report    *report // what it tells its agent of; nil for all but reports
 	review    *ledger.Review
 }
 
@@ -185,21 +189,22 @@ func (w *Workbench) diskFloor() error {
 // leastFree is needed to record a job at all, whatever limits.disk_floor says.
 const leastFree = 1 << 20
 
-// Start starts the owner's job in a live session and returns its address; or
-// that of the job whose running turn took the prompt, where the call asks for
-// that.
+// Start starts a job in a live session and returns its address; or that of the
+// job whose running turn took the prompt, where the call asks for that. It is
+// the owner's, or, when ctx says so (WithRun), an agent's.
 func (w *Workbench) Start(ctx context.Context, session string, d Draft) (string, error) {
 	p, err := w.plan(session, d)
 	if err != nil {
 		return "", err
 	}
+	w.startedBy(ctx, p)
 	return w.deliver(ctx, session, p)
 }
 
 // submit makes a job of a plan: it is durable, and runs or waits, when submit
 // returns.
 func (w *Workbench) submit(session string, p *plan) (string, error) {
-	base := worktree.Head(w.ctx, p.cwd)
+	p.base = worktree.Head(w.ctx, p.cwd)
 	s := w.session(session)
 	if s == nil {
 		return "", fault.New(fault.NotFound, "there is no session %q", session)
@@ -210,9 +215,17 @@ func (w *Workbench) submit(session string, p *plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return w.makeJob(s, p, state)
+}
+
+// makeJob makes a job of a plan that was admitted. The caller holds s.tr.
+func (w *Workbench) makeJob(s *session, p *plan, state ledger.AgentState) (string, error) {
 	sess := s.touched()
-	rec := newRecord(sess, p, state, base)
+	rec := newRecord(sess, p, state)
 	rec.Serial = w.nextSerial()
+	if run, ok := w.Run(rec.Parent); ok && run.Session == rec.Session {
+		rec.Thread = run.Conversation
+	}
 	sess.NextJob++
 	if err := w.writePrompt(rec, p.draft.Prompt); err != nil {
 		return "", err
@@ -226,6 +239,7 @@ func (w *Workbench) submit(session string, p *plan) (string, error) {
 	s.publish(sess)
 	s.add(j)
 	w.announce(jobChange(JobStarted, rec))
+	w.reported(j, p.report)
 	if t == nil {
 		s.queue = append(s.queue, j)
 	} else {
@@ -234,10 +248,10 @@ func (w *Workbench) submit(session string, p *plan) (string, error) {
 	return j.address(), nil
 }
 
-func newRecord(sess *ledger.Session, p *plan, state ledger.AgentState, base string) *ledger.Job {
+func newRecord(sess *ledger.Session, p *plan, state ledger.AgentState) *ledger.Job {
 	rec := &ledger.Job{
 		Session: sess.ID, Number: sess.NextJob, Agent: p.agent.Name, Task: taskLine(p.draft.Prompt), Call: p.draft.Call,
-		Workspace: p.workspace, CWD: p.cwd, Timeout: p.timeout, StartedBy: ledger.ByOwner, State: state, Base: base,
+		Workspace: p.workspace, CWD: p.cwd, Timeout: p.timeout, StartedBy: ledger.ByOwner, Depth: p.depth, State: state, Base: p.base,
 		Conversation: p.draft.Call.Session, Vendor: p.vendor, Worktree: p.worktree, Created: sess.Updated, Updated: sess.Updated,
 	}
 	if p.review != nil {
@@ -245,6 +259,12 @@ func newRecord(sess *ledger.Session, p *plan, state ledger.AgentState, base stri
 	}
 	if p.resumes != nil {
 		rec.ResumedFrom = p.resumes.address()
+	}
+	if p.parent != "" {
+		rec.StartedBy, rec.Parent = ledger.ByModel, p.parent
+	}
+	if r := p.report; r != nil {
+		rec.StartedBy, rec.Origin, rec.Task = ledger.ByModel, r.origin, r.task
 	}
 	return rec
 }
@@ -259,6 +279,8 @@ func (w *Workbench) begin(j *job, rec *ledger.Job, sess *ledger.Session, p *plan
 	}
 	var old *ledger.Job
 	if p.resumes != nil {
+		p.resumes.after.Lock()
+		defer p.resumes.after.Unlock()
 		copied := *p.resumes.record()
 		copied.ResumedAs, copied.Updated = j.address(), rec.Created
 		old = &copied
@@ -269,6 +291,7 @@ func (w *Workbench) begin(j *job, rec *ledger.Job, sess *ledger.Session, p *plan
 		if old != nil {
 			b.PutJob(old)
 		}
+		p.report.put(b)
 		if g != nil {
 			g.put(b)
 		}

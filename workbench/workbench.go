@@ -17,7 +17,9 @@
 // # Lock order
 //
 // session.tr is held over a state change of that session or any job of it,
-// including the commit; take it first, and never two. Workbench.mu and
+// including the commit; take it first, and never two. job.after comes next,
+// over what changes of a job that has ended; who holds that of one job of
+// another session takes no second one. Workbench.mu and
 // session.mu guard the published maps, are leaves, and are never held over
 // anything that can block. The change stream and the approvals have leaf locks
 // of their own. An asker is told of a decision with no lock held.
@@ -82,6 +84,7 @@ type Runs interface {
 	Path(id, file string) string
 	List() ([]string, error)
 	AgentAlive(id string) bool
+	RunOf(pid int) (run string, ok bool)
 	Standing(id string) (run.Standing, error)
 	Remove(id string) error
 	RemoveTmp(id string) error
@@ -133,6 +136,11 @@ type session struct {
 	tr      sync.Mutex
 	queue   []*job // waiting for a slot, first in first out
 	running int    // turns that hold a slot
+	// due are jobs that ended and that the agents which started them are to be
+	// told of, in the order of their ends; reporting says that a goroutine
+	// prepares a turn for some. tr guards both.
+	due       []*job
+	reporting bool
 
 	mu    sync.RWMutex
 	rec   *ledger.Session
