@@ -92,7 +92,7 @@ func (t *turn) launch() (run.Process, error) {
 
 // command makes the launch line. The prompt is left at its beginning.
 func (t *turn) command(job *ledger.Job, prompt io.ReadSeeker) (agent.Launch, error) {
-	path, why := t.agent.Offered(t.w.look)
+	path, why := t.agent.OfferedOver(t.rec.Transport, t.w.look)
 	if why != "" {
 		return agent.Launch{}, fmt.Errorf("%s is not offered any more: %s", t.agent.Name, why)
 	}

@@ -41,7 +41,8 @@ func codexAgent() *Agent {
 		Pass:     []string{"CODEX_HOME", "CODEX_CA_CERTIFICATE"},
 		HomeEnv:  map[string]string{"CODEX_HOME": "{home}/.codex"},
 		Terminal: []string{"resume", "--no-daemon", "{session}"}, TerminalFull: []string{"--dangerously-bypass-approvals-and-sandbox"}, Asks: true,
-		Transport: TransportAuto, Transports: []string{TransportAppServer, TransportCLI}, Relays: []string{TransportAppServer},
+		Transport: TransportAuto, Transports: []string{TransportAppServer, TransportCLI, TransportACP}, Relays: []string{TransportAppServer, TransportACP},
+		ACP:    &ACPServer{Command: "codex-acp", Args: []string{}, FullModes: []string{"agent-full-access", "full-access"}},
 		Signin: "sign in with `codex login`",
 	}
 }
@@ -63,7 +64,8 @@ func claudeAgent() *Agent {
 		Pass:     []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"},
 		HomeEnv:  map[string]string{"CLAUDE_CONFIG_DIR": "{home}/.claude"},
 		Terminal: []string{"--resume", "{session}"}, TerminalFull: []string{"--permission-mode", "bypassPermissions"}, Asks: true,
-		Transport: TransportAuto, Transports: []string{TransportStream, TransportCLI}, Relays: []string{TransportStream},
+		Transport: TransportAuto, Transports: []string{TransportStream, TransportCLI, TransportACP}, Relays: []string{TransportStream, TransportACP},
+		ACP:    &ACPServer{Command: "claude-agent-acp", Args: []string{}, FullModes: []string{"bypassPermissions"}},
 		Signin: "run `claude` and type /login",
 	}
 }
@@ -82,7 +84,8 @@ func piAgent() *Agent {
 		Pass:        []string{"PI_*"},
 		HomeEnv:     map[string]string{"PI_CODING_AGENT_DIR": "{home}/.pi/agent"},
 		Terminal:    []string{"--session", "{session}"},
-		Transport:   TransportAuto, Transports: []string{TransportCLI},
+		Transport:   TransportAuto, Transports: []string{TransportCLI, TransportACP},
+		ACP:    &ACPServer{Command: "pi-acp", Args: []string{}, Mute: true},
 		Signin: "run `pi` and type /login",
 	}
 }
@@ -103,6 +106,7 @@ func geminiAgent() *Agent {
 		Pass:     []string{"GOOGLE_GEMINI_BASE_URL", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"},
 		Terminal: []string{"--resume", "{session}"}, TerminalFull: []string{"--approval-mode", "yolo"}, Asks: true,
 		Transport: TransportAuto, Transports: []string{TransportACP, TransportCLI}, Relays: []string{TransportACP},
+		ACP:    &ACPServer{Args: []string{"--acp"}, FullModes: []string{"yolo"}, Model: true},
 		Signin: "run `gemini` and sign in there",
 	}
 }
@@ -121,6 +125,7 @@ func opencodeAgent() *Agent {
 		Pass:     []string{"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION", "OPENCODE_DISABLE_*"},
 		Terminal: []string{"--session", "{session}"}, Asks: true,
 		Transport: TransportAuto, Transports: []string{TransportACP, TransportCLI}, Relays: []string{TransportACP},
+		ACP:    &ACPServer{Args: []string{"acp"}},
 		Signin: "sign in with `opencode auth login`",
 	}
 }
@@ -139,6 +144,7 @@ func copilotAgent() *Agent {
 		Pass:     []string{"COPILOT_HOME", "COPILOT_MODEL", "COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_TYPE", "COPILOT_OFFLINE"},
 		Terminal: []string{"--resume={session}"}, TerminalFull: []string{"--allow-all-tools"}, Asks: true,
 		Transport: TransportAuto, Transports: []string{TransportACP, TransportCLI}, Relays: []string{TransportACP},
+		ACP:    &ACPServer{Args: []string{"--acp"}, Notices: true, Counts: true},
 		Signin: "run `copilot` and type /login",
 	}
 }
@@ -155,6 +161,7 @@ func grokAgent() *Agent {
 		Pass:      []string{"GROK_HOME"},
 		HomeEnv:   map[string]string{"GROK_HOME": "{home}/.grok"},
 		Transport: TransportAuto, Transports: []string{TransportACP, TransportCLI}, Relays: []string{TransportACP},
+		ACP: &ACPServer{Args: []string{"agent", "stdio"}, FullArgs: []string{"agent", "--always-approve", "stdio"}},
 	}
 }
 
@@ -169,6 +176,7 @@ func dshAgent() *Agent {
 		Pass:      []string{"DSH_HOME"},
 		HomeEnv:   map[string]string{"DSH_HOME": "{home}/.dsh"},
 		Transport: TransportAuto, Transports: []string{TransportACP, TransportCLI}, Relays: []string{TransportACP},
+		ACP: &ACPServer{Args: []string{"--profile", "acp"}},
 	}
 }
 

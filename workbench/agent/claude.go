@@ -26,6 +26,12 @@ type claudeEvent struct {
 		Content    json.RawMessage // blocks, or a string
 	}
 
+	// user
+	Meta []struct {
+		ID         string
+		Permission struct{ Decision string } `json:"permission_decision"`
+	} `json:"tool_result_meta"`
+
 	// system
 	Content     string
 	ToolUseID   string `json:"tool_use_id"`
@@ -168,6 +174,11 @@ func claudeResults(r *reader, e *claudeEvent) {
 			how = "failed"
 			if m := exitTold.FindStringSubmatch(textOf(b.Content)); m != nil {
 				how = "exit " + m[1]
+			}
+			for _, m := range e.Meta {
+				if m.ID == b.ToolUseID && m.Permission.Decision == "reject" {
+					how = "not allowed"
+				}
 			}
 		}
 		r.ended(b.ToolUseID, how)

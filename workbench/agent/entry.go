@@ -34,8 +34,11 @@ type Entry struct {
 
 	Permissions string   `toml:"permissions"` // default, full
 	FullArgs    []string `toml:"full_args"`
-	Transport   string   `toml:"transport"` // auto, cli, stream, app-server, acp
-	Output      string   `toml:"output"`    // a name of Formats; text is the default
+	Transport   string   `toml:"transport"`   // auto, cli, stream, app-server, acp
+	ACPCommand  string   `toml:"acp_command"` // of its ACP server, where that is a program of its own
+	ACPArgs     []string `toml:"acp_args"`    // of that server
+	Mode        string   `toml:"mode"`        // its own mode to work in, over a transport that can set one
+	Output      string   `toml:"output"`      // a name of Formats; text is the default
 
 	Env          map[string]string `toml:"env"`       // variables to set
 	PassEnv      []string          `toml:"pass_env"`  // variables to pass on although they are scrubbed, such as a key; * stands for any characters
@@ -112,6 +115,7 @@ func (e *Entry) apply(a *Agent) {
 		{&a.Transport, e.Transport},
 		{&a.Output, e.Output},
 		{&a.Home, e.Home},
+		{&a.Mode, e.Mode},
 	} {
 		if s.from != "" {
 			*s.to = s.from
@@ -149,6 +153,7 @@ func (e *Entry) apply(a *Agent) {
 	if e.MergeStderr != nil {
 		a.MergeStderr = *e.MergeStderr
 	}
+	e.applyACP(a)
 }
 
 // validate returns an error that names the key of what does not fit.
@@ -177,6 +182,8 @@ func (a *Agent) validate() error {
 		return a.wrong("effort", "%q is no name of an effort", OneLine(a.DefaultEffort, 64))
 	case a.Home != "" && !strings.HasPrefix(a.Home, "/"):
 		return a.wrong("home", "%q is no absolute path", OneLine(a.Home, 64))
+	case len(a.Mode) > maxMode || a.Mode != OneLine(a.Mode, maxMode):
+		return a.wrong("mode", "%q is no name of a mode", OneLine(a.Mode, 64))
 	case a.Output == FormatText && a.Session == SessionStream && !a.acpOnly():
 		return a.wrong("session", "output = \"text\" tells no session: use chosen or none")
 	}
@@ -205,6 +212,7 @@ func (a *Agent) validateTemplates() error {
 	}{
 		{"args", a.Args, "", ""},
 		{"full_args", a.Full, "", ""},
+		{"acp_args", a.acp().Args, "", ""},
 		{"prompt_args", a.Prompt, map[PromptVia]string{ViaFile: "{file}", ViaArgument: "{prompt}"}[a.Via], ""},
 		{"start_args", a.Start, when(a.Session == SessionChosen, "{session}"), "{session}"},
 		{"continue_args", a.Continue, when(continues, "{session}"), "{session}"},

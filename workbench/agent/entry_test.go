@@ -72,7 +72,7 @@ func TestEntriesAreRefusedByTheNameOfTheKey(t *testing.T) {
 		{"codex", Entry{Session: "magic"}, "agents.codex.session:"},
 		{"codex", Entry{Permissions: "some"}, "agents.codex.permissions:"},
 		{"codex", Entry{Transport: "pigeon"}, "agents.codex.transport:"},
-		{"pi", Entry{Transport: "acp"}, "agents.pi.transport:"},
+		{"sh", Entry{Transport: "acp"}, "agents.sh.transport:"},
 		{"codex", Entry{Output: "yaml"}, "agents.codex.output:"},
 		{"codex", Entry{Output: "text"}, "agents.codex.session:"},
 		{"codex", Entry{Args: []string{"{prompt}"}}, "agents.codex.args:"},
@@ -131,9 +131,9 @@ func TestOfferedSaysWhyNot(t *testing.T) {
 		{"gemini", "", "gemini is a directory"},
 		{"grok", "", "grok is not installed"},
 		{"gone", "", "/nowhere/gone does not exist"},
-		{"scv", "", "scv needs the acp transport, which this version does not have"},
-		{"acp", "", "acp needs the acp transport"},
-		{"opencode", "", "set it to auto"},
+		{"scv", "", "scv is not installed"},
+		{"acp", "", "some-server is not installed"},
+		{"opencode", "", "opencode is not installed"},
 	} {
 		a, _ := table.Lookup(c.agent)
 		path, why := a.Offered(look)
@@ -157,16 +157,18 @@ func TestTheWorkspaceProvidesNoAgent(t *testing.T) {
 }
 
 func TestCarriersFollowTheSettingAndPermissions(t *testing.T) {
-	for _, name := range []string{"sh", "codex", "claude", "gemini"} {
-		for _, permissions := range []string{"default", "full"} {
-			a, _ := withEntries(t, map[string]Entry{name: {Permissions: permissions}}).Lookup(name)
-			if carrier, err := a.Carrier(); err != nil || carrier != TransportCLI || a.Relaying() {
-				t.Errorf("%s with %s permissions: %s, %v", name, permissions, carrier, err)
-			}
+	for name, want := range map[string]string{"sh": TransportCLI, "codex": TransportAppServer, "claude": TransportStream, "gemini": TransportACP, "pi": TransportCLI} {
+		a, _ := withEntries(t, map[string]Entry{name: {Permissions: "default"}}).Lookup(name)
+		if carrier, err := a.Carrier(); err != nil || carrier != want || a.Relaying() != (want != TransportCLI) {
+			t.Errorf("%s asks over %s, relaying %v: %v", name, carrier, a.Relaying(), err)
 		}
-	}
-	a, _ := withEntries(t, map[string]Entry{"claude": {Transport: "stream"}}).Lookup("claude")
-	if _, err := a.Carrier(); !fault.Is(err, fault.Unsupported) {
-		t.Error(err)
+		a, _ = withEntries(t, map[string]Entry{name: {Permissions: "full"}}).Lookup(name)
+		if carrier, err := a.Carrier(); err != nil || carrier != TransportCLI || a.Relaying() {
+			t.Errorf("%s with full permissions goes over %s: %v", name, carrier, err)
+		}
+		a, _ = withEntries(t, map[string]Entry{name: {Transport: "cli"}}).Lookup(name)
+		if carrier, err := a.Carrier(); err != nil || carrier != TransportCLI || a.Relaying() {
+			t.Errorf("%s set to cli goes over %s: %v", name, carrier, err)
+		}
 	}
 }

@@ -6,7 +6,7 @@ const FormatText = "text"
 // dialects are the parsers of JSON lines by the name of their format.
 var dialects = map[string]dialect{
 	"codex": codexDialect{}, "claude": claudeDialect{}, "pi": piDialect{}, "gemini": geminiDialect{}, "opencode": opencodeDialect{}, "copilot": copilotDialect{},
-	FormatAppServer: appServerDialect{},
+	FormatAppServer: appServerDialect{}, FormatACP: acpDialect{},
 }
 
 // Formats returns the names of the output formats that there are parsers for.

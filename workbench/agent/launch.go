@@ -111,7 +111,7 @@ func (a *Agent) checkPaths(q Request) error {
 func (a *Agent) checkModel(model, effort string) error {
 	switch {
 	case model == "":
-	case a.Model == nil:
+	case a.Model == nil && !a.acpOnly():
 		return fault.New(fault.Unsupported, "%s takes no model: leave %q away", a.Name, OneLine(model, 64))
 	case !ValidModel(model):
 		return fault.New(fault.Invalid, "model %q is none: 1 to 128 letters, digits and ._:/@[]-, not beginning with - or @", OneLine(model, 64))
@@ -120,7 +120,7 @@ func (a *Agent) checkModel(model, effort string) error {
 	}
 	switch {
 	case effort == "":
-	case a.Effort == nil:
+	case a.Effort == nil && !a.acpOnly():
 		return fault.New(fault.Unsupported, "%s takes no effort: leave %q away", a.Name, OneLine(effort, 64))
 	case !ValidEffort(effort):
 		return fault.New(fault.Invalid, "effort %q is none: 1 to 32 letters, digits, - and _, beginning with a letter or digit", OneLine(effort, 64))

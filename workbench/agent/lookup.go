@@ -74,15 +74,13 @@ func runnable(path string) string {
 	return ""
 }
 
-// Offered tells whether the agent can be given a prompt: its executable is
-// there, and this version has a transport that it speaks. path is that of the
-// executable; an empty one comes with the reason, in one sentence.
+// Offered tells whether the agent can be given a prompt: the executable of the
+// transport that its turns go over is there. path is that of the executable; an
+// empty one comes with the reason, in one sentence.
 func (a *Agent) Offered(look LookPath) (path, why string) {
-	if _, err := a.Carrier(); err != nil {
+	carrier, err := a.Carrier()
+	if err != nil {
 		return "", err.Error()
 	}
-	if a.Command == "" {
-		return "", "no command is set: put one into [agents." + a.Name + "] of the configuration"
-	}
-	return look(a.Command, a.Dirs...)
+	return a.OfferedOver(carrier, look)
 }

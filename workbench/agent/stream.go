@@ -45,15 +45,16 @@ type turn struct {
 	Partial []byte `json:"partial,omitempty"` // the part of it that was not logged yet
 	Fresh   bool   `json:"fresh,omitempty"`   // the next piece of text begins a new message
 
-	Done    bool   `json:"done,omitempty"`    // the stream said that the turn is over
-	Refused bool   `json:"refused,omitempty"` // by the model
-	Failed  bool   `json:"failed,omitempty"`
-	Reason  string `json:"reason,omitempty"` // of the failure, in the agent's words
-	HTTP    int    `json:"http,omitempty"`
-	Reset   string `json:"reset,omitempty"` // when a limit ends
-	Usage   *Usage `json:"usage,omitempty"`
-	Before  *Usage `json:"before,omitempty"` // what the conversation had consumed until the turn
-	Step    string `json:"step,omitempty"` // a dialect's own mark of where it is
+	Done    bool    `json:"done,omitempty"`    // the stream said that the turn is over
+	Refused bool    `json:"refused,omitempty"` // by the model
+	Failed  bool    `json:"failed,omitempty"`
+	Reason  string  `json:"reason,omitempty"` // of the failure, in the agent's words
+	HTTP    int     `json:"http,omitempty"`
+	Reset   string  `json:"reset,omitempty"` // when a limit ends
+	Usage   *Usage  `json:"usage,omitempty"`
+	Before  *Usage  `json:"before,omitempty"` // what the conversation had consumed until the turn
+	Step    string  `json:"step,omitempty"`   // a dialect's own mark of where it is
+	ACP     acpTurn `json:"acp,omitzero"`
 }
 
 // reader is the parser of all JSON-lines formats.

@@ -43,7 +43,7 @@ const (
 	PermissionsFull    = "full"    // everything
 )
 
-// The transports. Only TransportCLI is there yet.
+// The transports.
 const (
 	TransportAuto      = "auto"
 	TransportCLI       = "cli"        // one process a turn
@@ -51,9 +51,6 @@ const (
 	TransportAppServer = "app-server" // Codex's own JSON-RPC
 	TransportACP       = "acp"        // one server a conversation
 )
-
-// transports are those that this version has.
-var transports = map[string]bool{TransportCLI: true, TransportACP: true}
 
 // Agent is an entry of the table. Argument lists are templates: {session},
 // {model}, {effort}, {prompt} and {file} stand for their values. A launch line
@@ -98,6 +95,8 @@ type Agent struct {
 	Transport     string            // the setting
 	Transports    []string          // what it speaks, those that relay approvals first
 	Relays        []string          // those of its transports that relay approvals
+	ACP           *ACPServer        // how it serves ACP; nil: by its command and Args
+	Mode          string            // its own mode to work in, by its name; empty: its own choice
 	Signin        string            // how to sign in, to go after a colon
 	builtin       bool
 }
@@ -151,11 +150,8 @@ func (a *Agent) FullPermissions() bool { return a.Permissions == PermissionsFull
 // unless permissions are full. An error is of kind Unsupported.
 func (a *Agent) Carrier() (string, error) {
 	if a.Transport != TransportAuto {
-		switch {
-		case !slices.Contains(a.Transports, a.Transport):
+		if !slices.Contains(a.Transports, a.Transport) {
 			return "", fault.New(fault.Unsupported, "%s does not speak the transport %q: set it to auto or to one of %s", a.Name, a.Transport, strings.Join(a.Transports, ", "))
-		case !transports[a.Transport]:
-			return "", fault.New(fault.Unsupported, "%s is set to the transport %s, which this version does not have: set it to auto", a.Name, a.Transport)
 		}
 		return a.Transport, nil
 	}
@@ -163,12 +159,10 @@ func (a *Agent) Carrier() (string, error) {
 	if a.FullPermissions() {
 		slices.SortStableFunc(order, func(x, y string) int { return rank(a, x) - rank(a, y) })
 	}
-	for _, t := range order {
-		if transports[t] {
-			return t, nil
-		}
+	if len(order) == 0 {
+		return "", fault.New(fault.Unsupported, "%s speaks no transport", a.Name)
 	}
-	return "", fault.New(fault.Unsupported, "%s needs the %s transport, which this version does not have", a.Name, strings.Join(a.Transports, " or "))
+	return order[0], nil
 }
 
 // rank puts the transports that relay approvals behind the others.
