@@ -69,6 +69,7 @@ type world struct {
 	t                        testing.TB
 	dir, mount, state, place string
 	config                   string
+	seen                     string // the mount that scripts see; empty: mount
 	args                     []string
 
 	// What the daemon held when it was ready.
@@ -206,12 +207,17 @@ func (w *world) waitGone(exited <-chan struct{}) {
 func (w *world) stop() { w.t.Helper(); w.signal(syscall.SIGTERM) }
 func (w *world) kill() { w.t.Helper(); w.signal(syscall.SIGKILL) }
 
-// command returns a shell command with the mount in $M, the session's jobs in
-// $J, and the workspace as its directory.
+// command returns a shell command with what it sees of the tree in $M, the
+// session's jobs in $J, the daemon's own mount in $MOUNT, and the workspace as
+// its directory.
 func (w *world) command(shell, script string) *exec.Cmd {
 	cmd := exec.Command(shell, "-c", script)
 	cmd.Dir = w.place
-	cmd.Env = append(os.Environ(), "M="+w.mount, "S="+w.mount+"/sessions/shop", "J="+w.mount+"/sessions/shop/jobs", "HOME="+w.dir, "LC_ALL=C.UTF-8")
+	m := w.mount
+	if w.seen != "" {
+		m = w.seen
+	}
+	cmd.Env = append(os.Environ(), "MOUNT="+w.mount, "M="+m, "S="+m+"/sessions/shop", "J="+m+"/sessions/shop/jobs", "HOME="+w.dir, "LC_ALL=C.UTF-8")
 	return cmd
 }
 

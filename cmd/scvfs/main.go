@@ -24,12 +24,14 @@ const (
 	exitOK      = 0
 	exitFailure = 1 // anything without a code of its own
 	exitUsage   = 2 // the command line is wrong
-	exitBusy    = 3 // another daemon holds the state, or the mount point is in use
+	exitBusy    = 3 // another daemon holds the state, the mount point is in use, or somebody else took the terminal
 )
 
 const usage = `usage: scvfs COMMAND [FLAGS]
 
   serve     run the daemon and mount the tree      scvfs serve --mount ~/scv
+  attach    a taken-over agent's terminal, in yours  scvfs attach ~/scv/sessions/shop/conversations/codex-1
+  mount-9p  mount a tree that is served over 9P     scvfs mount-9p ~/host.sock ~/n/host
   umount    unmount a tree, also one left by a crash  scvfs umount ~/scv
   doctor    check what scvfs needs on this machine
   version   print the version
@@ -55,6 +57,10 @@ func command(args []string, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "serve":
 		err = serve(args[1:], stderr)
+	case "attach":
+		err = attachTo(args[1:], stdout, stderr)
+	case "mount-9p":
+		err = mount9p(args[1:], stderr)
 	case "umount":
 		err = umount(args[1:], stderr)
 	case "doctor":

@@ -16,6 +16,7 @@ import (
 
 	"scvfs/fs"
 	"scvfs/fs/fusefs"
+	nineclient "scvfs/fs/ninep/client"
 	"scvfs/ledger"
 	"scvfs/workbench"
 	"scvfs/workbench/config"
@@ -27,6 +28,7 @@ import (
 type serveFlags struct {
 	mount, state, config string
 	verbose              bool
+	ninep                ninepFlags
 }
 
 func parseServe(args []string, stderr io.Writer) (serveFlags, error) {
@@ -37,6 +39,7 @@ func parseServe(args []string, stderr io.Writer) (serveFlags, error) {
 	set.StringVar(&f.state, "state", "", "directory of the ledger and of all runs (default: $XDG_STATE_HOME/scvfs)")
 	set.StringVar(&f.config, "config", "", "configuration file (default: $XDG_CONFIG_HOME/scvfs/config.toml)")
 	set.BoolVar(&f.verbose, "v", false, "log more")
+	f.ninep.register(set)
 	if err := set.Parse(args); err != nil {
 		return f, flagError(err)
 	}
@@ -53,24 +56,38 @@ func serve(args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	d, signals := begin(flags.verbose, stderr)
+	defer d.end(signals)
+	if err := d.open(flags); err != nil {
+		return err
+	}
+	return d.run(stderr, signals)
+}
+
+// signalled is told of the signals that end a command.
+type signalled chan os.Signal
+
+// begin makes the process one that serves. What it begins, end ends.
+func begin(verbose bool, stderr io.Writer) (*instance, signalled) {
 	umask := syscall.Umask(0o077) // ours; agents keep the user's
 	level := slog.LevelInfo
-	if flags.verbose {
+	if verbose {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	d := &instance{log: log, umask: umask, manager: os.Getenv(notifyVariable), stop: make(chan string, 1)}
 	os.Unsetenv(notifyVariable)
-	defer d.close()
-	signals := make(chan os.Signal, 4)
+	signals := make(signalled, 4)
 	// SIGPIPE is caught, not ignored: a closed stderr must not end the daemon,
 	// and an ignored signal would be inherited by agents.
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
-	defer signal.Stop(signals)
-	if err := d.open(flags); err != nil {
-		return err
-	}
-	return d.run(stderr, signals)
+	return d, signals
+}
+
+// end closes what is open.
+func (d *instance) end(signals signalled) {
+	d.close()
+	signal.Stop(signals)
 }
 
 // instance is one running daemon: what it opened, in order.
@@ -85,6 +102,8 @@ type instance struct {
 	ledger *ledger.Ledger
 	bench  *workbench.Workbench
 	server *fusefs.Server
+	ninep  *nineServer
+	remote *nineclient.Client // whose tree is mounted, of mount-9p
 	runs   *run.Manager
 
 	forgetting func() // ends what forget began
@@ -148,6 +167,13 @@ func (d *instance) open(flags serveFlags) error {
 	tree := fs.New(d.bench, fs.Options{
 		Shutdown: func() { d.shutdown("asked by a write to ctl") }, WorkDir: work, MountPoint: d.mount, Log: d.log,
 	})
+	listeners, err := flags.ninep.listen()
+	if err != nil {
+		return err
+	}
+	if err := d.serveNinep(tree.Root(), listeners); err != nil {
+		return err
+	}
 	changes := d.bench.Subscribe()
 	if d.server, err = fusefs.Mount(d.mount, tree.Root(), fusefs.Options{Log: d.log}); err != nil {
 		return err
@@ -180,7 +206,7 @@ func (d *instance) forget(changes *workbench.Subscription) {
 }
 
 // run serves until a signal, a write to ctl, or an unmount by somebody else.
-func (d *instance) run(stderr io.Writer, signals <-chan os.Signal) error {
+func (d *instance) run(stderr io.Writer, signals signalled) error {
 	gone := make(chan struct{})
 	go func() { d.server.Wait(); close(gone) }()
 	fmt.Fprintf(stderr, "scvfs: ready: %s\n", d.mount)
@@ -227,6 +253,12 @@ func (d *instance) close() {
 		if err := d.server.Unmount(); err != nil {
 			d.log.Error("unmount", "err", err)
 		}
+	}
+	if d.remote != nil {
+		d.remote.Close()
+	}
+	if d.ninep != nil {
+		d.ninep.close()
 	}
 	if d.bench != nil {
 		d.bench.Close()

@@ -289,6 +289,9 @@ var bashLine = regexp.MustCompile(`(?m)^bash: line \d+:`)
 // plain takes from an output what differs between runs.
 func plain(w *world, out string) string {
 	out = bashLine.ReplaceAllString(out, "bash: line 0:")
+	if w.seen != "" {
+		out = strings.ReplaceAll(out, w.seen, "$M")
+	}
 	return strings.NewReplacer(w.mount, "$M", w.dir, "$D", "‘", "'", "’", "'").Replace(out)
 }
 
@@ -436,6 +439,11 @@ func TestRules(t *testing.T) {
 				r.follow(t, newWorld(t, r.config).session(), shell)
 			})
 		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt")+" through mount-9p", func(t *testing.T) {
+			w := ninepWorld(t, r.config)
+			w.farMount(w.socket())
+			r.follow(t, w.session(), r.shells[0])
+		})
 		if *updateRules {
 			if err := os.WriteFile(file, []byte(r.String()), 0o600); err != nil {
 				t.Fatal(err)

@@ -104,12 +104,19 @@ func (s *Server) noticed(what string, status fuse.Status) {
 // errno turns a refusal of the tree into the reply. A client that was not
 // interrupted and hears EINTR would ask for ever, so that is our own fault
 // like all that has no kind; those are logged, because no client sees why.
+//
+// A tree that is another machine's has its errnos from there, and knows more of
+// them than there are kinds; what it knows is passed on as it is.
 func (s *Server) errno(ctx context.Context, op string, err error) syscall.Errno {
 	no := fs.Errno(err)
+	foreign, told := err.(interface{ Errno() syscall.Errno })
+	if told {
+		no = foreign.Errno()
+	}
 	if no == syscall.EINTR && ctx.Err() == nil {
 		no = syscall.EIO
 	}
-	if no == syscall.EIO {
+	if no == syscall.EIO && !told {
 		s.log.Error("request failed", "op", op, "mount", s.dir, "err", err)
 	}
 	return no

@@ -108,6 +108,7 @@ func TestServers(t *testing.T) {
 	model := modelServer(t)
 	for _, r := range servers() {
 		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, dir, model, r)
 			session := t.Run("turns", w.turns)
 			if session {
