@@ -72,7 +72,7 @@ func TestWhatMayBeKeptStaysTrue(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := newFake(dir)
 		tree, ctx := f.tree(Options{WorkDir: "/src"}), t.Context()
-		c := client{t, tree, ctx}
+		c := client{TB: t, tree: tree, ctx: ctx}
 		k := &kernel{r, map[string]uint64{}, map[uint64]Attr{}}
 		job := func(r *rapid.T) *ledger.Job {
 			jobs := f.Jobs(rapid.SampledFrom([]string{"a", "b"}).Draw(r, "session"))

@@ -15,18 +15,28 @@ type client struct {
 	testing.TB
 	tree *Tree
 	ctx  context.Context
+	root Dir // what paths begin at; nil: the tree's own
 }
 
 func newClient(t testing.TB) (client, *fake) {
 	tree, f := newTree(t)
-	return client{t, tree, WithCaller(t.Context(), Caller{PID: 4242})}, f
+	return client{TB: t, tree: tree, ctx: WithCaller(t.Context(), Caller{PID: 4242})}, f
 }
 
 // at looks a path up.
-func (c client) at(name string) (Node, error) { return lookup(c.ctx, c.tree, name) }
+func (c client) at(name string) (Node, error) {
+	if c.root != nil {
+		return lookupFrom(c.ctx, c.root, name)
+	}
+	return lookup(c.ctx, c.tree, name)
+}
 
 func lookup(ctx context.Context, t *Tree, name string) (Node, error) {
-	var n Node = t.Root()
+	return lookupFrom(ctx, t.Root(), name)
+}
+
+func lookupFrom(ctx context.Context, root Dir, name string) (Node, error) {
+	var n Node = root
 	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return r == '/' }) {
 		d, ok := n.(Dir)
 		if !ok {

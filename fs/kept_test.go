@@ -91,7 +91,7 @@ func TestStatOfTheTopDirectoryDrawsNothingTwice(t *testing.T) {
 	must(f.RegisterSession("shop", "/src", ""))
 	must(f.Start(t.Context(), "shop", draftOf("x")))
 	now := epoch.Add(time.Hour)
-	c := client{t, New(f, Options{Clock: func() time.Time { return now }}), t.Context()}
+	c := client{TB: t, tree: New(f, Options{Clock: func() time.Time { return now }}), ctx: t.Context()}
 	look := func() {
 		t.Helper()
 		for _, name := range []string{"snapshot", "metrics", "config"} {

@@ -176,7 +176,7 @@ func TestTheDaemonsCommands(t *testing.T) {
 			return fault.New(fault.NoSpace, "the disk is full")
 		},
 	})
-	c := client{t, tree, t.Context()}
+	c := client{TB: t, tree: tree, ctx: t.Context()}
 	c.put("ctl", "shutdown")
 	isKind(t, c.write("ctl", "maintain"), fault.NoSpace, "")
 	if got := strings.Join(done, " "); got != "shutdown maintain" {

@@ -101,7 +101,7 @@ func TestSizesAreTrueInEveryState(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := newFake(dir)
 		tree, ctx := f.tree(Options{WorkDir: "/src"}), t.Context()
-		c, seen := client{t, tree, ctx}, newMemory()
+		c, seen := client{TB: t, tree: tree, ctx: ctx}, newMemory()
 		session := func(r *rapid.T) string { return rapid.SampledFrom([]string{"shop", "old", "a.b"}).Draw(r, "session") }
 		job := func(r *rapid.T) *ledger.Job {
 			var jobs []*ledger.Job
@@ -207,7 +207,7 @@ func TestInodeNumbersAreUniqueAndStable(t *testing.T) {
 	if thingIno("job", "7") == thingIno("run", "7") || thingIno("job", "7") == childIno(7, "job") {
 		t.Error("things of two kinds have one number")
 	}
-	again := client{t, f.tree(Options{}), c.ctx}
+	again := client{TB: t, tree: f.tree(Options{}), ctx: c.ctx}
 	for ino, name := range names {
 		if strings.HasPrefix(name, "/sessions/s7/") || strings.HasPrefix(name, "/active/") || strings.HasPrefix(name, "/approvals/20/") {
 			if got := again.attr(name).Ino; got != ino {

@@ -20,6 +20,12 @@ var update = flag.Bool("update", false, "write what came out into testdata/*.txt
 // user or an agent does, the lines below each are what came of it, and ";"
 // begins a comment.
 func TestTranscripts(t *testing.T) {
+	playAll(t, func(_ testing.TB, root Dir) Dir { return root }, func(got, want string) bool { return got == want })
+}
+
+// playAll plays the transcripts over what a transport makes of the tree.
+func playAll(t *testing.T, over func(t testing.TB, root Dir) Dir, same func(got, want string) bool) {
+	t.Helper()
 	files := must(filepath.Glob("testdata/*.txt"))
 	if len(files) == 0 {
 		t.Fatal("no transcripts")
@@ -27,10 +33,10 @@ func TestTranscripts(t *testing.T) {
 	for _, name := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
 			text := string(must(os.ReadFile(name)))
-			got := play(t, text)
+			got := play(t, text, over)
 			if *update {
 				write(name, got)
-			} else if got != text {
+			} else if !same(got, text) {
 				t.Errorf("got\n%s", got)
 			}
 		})
@@ -38,8 +44,9 @@ func TestTranscripts(t *testing.T) {
 }
 
 // play returns the transcript with what comes out now.
-func play(t *testing.T, text string) string {
+func play(t *testing.T, text string, over func(t testing.TB, root Dir) Dir) string {
 	c, f := newClient(t)
+	c.root = over(t, c.tree.Root())
 	var out strings.Builder
 	for line := range strings.Lines(text) {
 		switch {

@@ -35,6 +35,7 @@ var agentCases = []struct {
 	{"killed", false, caseKilled},
 	{"restart", false, caseRestart},
 	{"worktree", false, caseWorktree},
+	{"attach", false, caseAttach},
 }
 
 func caseTool(a *agentCase) {

@@ -115,6 +115,15 @@ func TestKilledReaderOfANinePMountIsGone(t *testing.T) {
 	w.want(`{ cat "$M/events" & p=$!; until [ -n "$(ls -l /proc/$p/fd 2>/dev/null | grep events)" ]; do sleep 0.02; done; kill -KILL $p; wait $p; echo $?; } 2>/dev/null; cat "$S/state"`, "137\nlive\n")
 }
 
+// An agent that uses its owner's mount is the agent that it is.
+func TestAgentBehindANinePMountIsKnown(t *testing.T) {
+	w := ninepWorld(t, "")
+	w.farMount(w.socket())
+	w.session()
+	w.want(`echo "echo 'echo inner' > $S/start" > "$S/start"; cat "$J/job-1/wait"; until [ -d "$J/job-2" ]; do sleep 0.02; done
+cat "$J/job-2/wait" "$J/job-1/started_by" "$J/job-2/started_by"`, "completed\ncompleted\nowner\nmodel\n")
+}
+
 // The server goes and comes back: calls fail with a reason, what was open is
 // stale, and then the mount is what it was.
 func TestNinePMountOutlivesItsServer(t *testing.T) {

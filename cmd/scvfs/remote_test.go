@@ -200,6 +200,10 @@ echo cancel > $N/there/sessions/shop/jobs/job-1/ctl || tail -n 1 $N/there/sessio
 		t.Errorf("got %q, want %q", got, want)
 	}
 
+	// What scvfs attach is made of: a terminal in files.
+	here(takeoverWords + `C=$N/there/sessions/shop/conversations/sh-1; T=$C/takeover
+echo attach > "$C/ctl"; typed "PS1=; stty -echo"; typed "echo typed from here"; shows "typed from here"; echo end > "$T/ctl"; until [ ! -e "$T" ]; do sleep 0.05; done`)
+
 	// The line is cut and comes back.
 	end()
 	local.refused(`cat `+n+`/there/version`, "")

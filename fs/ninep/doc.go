@@ -65,7 +65,9 @@
 //
 // On a unix socket, the user that connected must be the server's own or root.
 // Nothing is known of who connects by TCP, so ListenTCP keeps to the loopback
-// unless told otherwise. Names that clients give (uname, n_uname) mean nothing.
+// unless told otherwise. Names that clients give (uname, n_uname) mean nothing,
+// but for those of our own client, which say for which process of the machine a
+// mount asks (wire.Extended); Options.Relay decides who is believed.
 //
 // # Memory
 //

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"scvfs/fs"
+	"scvfs/fs/ninep/wire"
 	"scvfs/ledger/fault"
 )
 
@@ -250,6 +251,30 @@ func TestRequestsAreForTheProcessThatAsks(t *testing.T) {
 	}
 	if _, err := c.Root().Attr(t.Context()); err != nil || s.f.caller.PID != os.Getpid() {
 		t.Errorf("nobody in particular is %v, %v", s.f.caller, err)
+	}
+}
+
+// Who may not speak for others is taken for itself, and what a mount adds to
+// the protocol is nothing to a client that did not ask for it.
+func TestOnlyWhoMayRelayIsBelieved(t *testing.T) {
+	for _, relay := range []func(int) bool{nil, func(pid int) bool { return pid != os.Getpid() }} {
+		s := serveWith(t, relay)
+		c := s.dial(Options{})
+		if _, err := c.Root().Attr(fs.WithCaller(t.Context(), fs.Caller{PID: 4711})); err != nil || s.f.caller.PID != os.Getpid() {
+			t.Errorf("%v, %v", s.f.caller, err)
+		}
+	}
+	s := serve(t)
+	c := s.dial(Options{Plain: true})
+	if _, err := c.Root().Attr(fs.WithCaller(t.Context(), fs.Caller{PID: 4711})); err != nil || s.f.caller.PID != os.Getpid() {
+		t.Errorf("plain: %v, %v", s.f.caller, err)
+	}
+	session, err := c.session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.do(t.Context(), patience, newCall(&wire.Tshut{Fid: 1})); errnoOf(err) != syscall.EOPNOTSUPP {
+		t.Errorf("Tshut without the extension: %v", err)
 	}
 }
 

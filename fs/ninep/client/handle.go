@@ -158,10 +158,20 @@ func flagsOf(by fs.Closer, dirty bool) uint32 {
 	return flags
 }
 
-// Release implements fs.Handle. The server does what comes of it before it
-// answers anything that is asked later.
+// Release implements fs.Handle. It waits for the server, which may have a
+// document to send, but for no server that hangs.
 func (h *handle) Release(context.Context) {
-	if h.s.alive() {
-		_ = h.s.send(h.s.clunk(h.fid)) // nobody is there to hear
+	if !h.s.alive() {
+		return
+	}
+	k := h.s.clunk(h.fid)
+	if h.s.send(k) != nil {
+		return // it is gone, and the file with it
+	}
+	timer := time.NewTimer(parting)
+	defer timer.Stop()
+	select {
+	case <-k.done:
+	case <-timer.C:
 	}
 }

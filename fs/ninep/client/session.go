@@ -28,25 +28,9 @@ const (
 	sending = 30 * time.Second
 	// parting is how long Close waits for answers.
 	parting = 2 * time.Second
-
-	greeting = 8 << 10
-	shortest = 4 << 10
 	// maxRoots is how many processes a session keeps a root for.
 	maxRoots = 64
 )
-
-// call is one request under way.
-type call struct {
-	msg   wire.Message
-	tag   uint16
-	done  chan struct{}
-	reply wire.Message // after done
-	err   error        // after done
-	after func()       // runs before done is closed, in the reader; may be nil
-	old   *call        // of a Tflush: what it gives up
-}
-
-func newCall(m wire.Message) *call { return &call{msg: m, done: make(chan struct{})} }
 
 // session is one connection.
 type session struct {
@@ -75,83 +59,6 @@ type session struct {
 type root struct {
 	pid int
 	fid uint32
-}
-
-// newSession greets the server on nc, which it owns from then on.
-func newSession(c *Client, nc net.Conn, deadline time.Time) (*session, error) {
-	s := &session{
-		c: c, nc: nc, in: bufio.NewReaderSize(nc, 64<<10), dead: make(chan struct{}), calls: make(map[uint16]*call),
-		slots: make(chan struct{}, maxVisits),
-	}
-	nc.SetDeadline(deadline)
-	err := s.greet()
-	if err != nil {
-		nc.Close()
-		return nil, err
-	}
-	nc.SetDeadline(time.Time{})
-	go s.receive()
-	return s, nil
-}
-
-// greet settles the version and finds the root. It runs alone.
-func (s *session) greet() error {
-	version := wire.Extended
-	if s.c.opt.Plain {
-		version = wire.Linux.String()
-	}
-	for {
-		reply, err := s.ask(wire.NoTag, &wire.Tversion{MSize: s.c.opt.MaxMessage, Version: version})
-		if err != nil {
-			return err
-		}
-		answer, ok := reply.(*wire.Rversion)
-		if !ok {
-			return fault.New(fault.Unsupported, "what answers at %s is no 9P server; name the socket of scvfs serve --9p", s.c.address)
-		}
-		if answer.Version == version {
-			s.msize, s.extended = answer.MSize, version == wire.Extended
-			break
-		}
-		if version != wire.Extended {
-			return fault.New(fault.Unsupported, "the server at %s speaks %q, not 9P2000.L", s.c.address, answer.Version)
-		}
-		version = wire.Linux.String()
-	}
-	if s.msize > s.c.opt.MaxMessage || s.msize < shortest {
-		return fault.New(fault.Unsupported, "the server at %s wants messages of %d bytes; 4 KiB are the least that is of use", s.c.address, s.msize)
-	}
-	fid := s.newFid()
-	reply, err := s.ask(0, &wire.Tattach{Fid: fid, AFid: wire.NoFid, UID: wire.NoUID})
-	if err != nil {
-		return err
-	}
-	answer, ok := reply.(*wire.Rattach)
-	if !ok || answer.Qid.Type&wire.QTDir == 0 {
-		return fault.New(fault.Unsupported, "the server at %s does not give its tree: %v", s.c.address, refusalOf(reply))
-	}
-	s.rootIno = inoOf(answer.Qid)
-	s.roots = []root{{0, fid}}
-	return nil
-}
-
-// ask sends one request and waits for its answer, before there is a reader.
-func (s *session) ask(tag uint16, m wire.Message) (wire.Message, error) {
-	frame, err := wire.Append(nil, dialect, tag, m)
-	if err == nil {
-		_, err = s.nc.Write(frame)
-	}
-	if err != nil {
-		return nil, err
-	}
-	h, reply, err := wire.ReadMessage(s.in, dialect, greeting)
-	switch {
-	case fault.Is(err, fault.Invalid), fault.Is(err, fault.Unsupported), err == nil && h.Tag != tag:
-		return nil, fault.New(fault.Unsupported, "what answers at %s is no 9P2000.L server", s.c.address)
-	case errors.Is(err, io.EOF):
-		return nil, errors.New("it hangs up")
-	}
-	return reply, err
 }
 
 func (s *session) alive() bool {
@@ -277,12 +184,6 @@ func (s *session) enter(calls []*call) error {
 	return nil
 }
 
-// end settles a call. Nobody else may.
-func (k *call) end(reply wire.Message, err error) {
-	k.reply, k.err = reply, err
-	close(k.done)
-}
-
 // receive is the reader.
 func (s *session) receive() {
 	for {
@@ -373,57 +274,4 @@ func (s *session) close() {
 		}
 	}
 	s.fail(net.ErrClosed)
-}
-
-// await waits for calls, which were sent in this order. When ctx ends it gives
-// them up after so long, and then waits for what the server makes of that: an
-// answer that came all the same counts.
-func (s *session) await(ctx context.Context, after time.Duration, calls ...*call) error {
-	for _, k := range calls {
-		if after == 0 {
-			select {
-			case <-k.done:
-				continue
-			case <-ctx.Done():
-			}
-		} else if patiently(ctx, k.done, after) {
-			continue
-		}
-		return s.giveUp(calls)
-	}
-	return nil
-}
-
-func (s *session) giveUp(calls []*call) error {
-	var flushes []*call
-	for _, k := range calls {
-		select {
-		case <-k.done:
-		default:
-			f := newCall(&wire.Tflush{OldTag: k.tag})
-			f.old = k
-			flushes = append(flushes, f)
-		}
-	}
-	if err := s.send(flushes...); err != nil {
-		return nil // the calls have failed by that
-	}
-	timer := time.NewTimer(flushed)
-	defer timer.Stop()
-	for _, k := range calls {
-		select {
-		case <-k.done:
-		case <-timer.C:
-			return gaveUp()
-		}
-	}
-	return nil
-}
-
-// refusalOf is what a refusal says, for people.
-func refusalOf(m wire.Message) error {
-	if no, ok := m.(*wire.Rlerror); ok {
-		return syscall.Errno(no.Errno)
-	}
-	return errors.New("a message of another kind")
 }

@@ -61,8 +61,13 @@ var names = []struct {
 	ino  uint64
 	typ  fs.Type
 }{
-	{"text", 10, fs.Regular}, {"log", 11, fs.Regular}, {"stream", 12, fs.Regular}, {"document", 13, fs.Regular},
-	{"refusing", 14, fs.Regular}, {"sub", 15, fs.Directory}, {"link", 16, fs.Symlink},
+	{"text", 10, fs.Regular},
+	{"log", 11, fs.Regular},
+	{"stream", 12, fs.Regular},
+	{"document", 13, fs.Regular},
+	{"refusing", 14, fs.Regular},
+	{"sub", 15, fs.Directory},
+	{"link", 16, fs.Symlink},
 }
 
 func (d *fakeDir) Lookup(_ context.Context, name string) (fs.Node, error) {
@@ -199,12 +204,15 @@ type served struct {
 	t      *testing.T
 	f      *fake
 	path   string
+	relay  func(pid int) bool
 	server *ninep.Server
 	done   chan error
 }
 
-func serve(t *testing.T) *served {
-	s := &served{t: t, f: newFake(), path: filepath.Join(t.TempDir(), "s")}
+func serve(t *testing.T) *served { return serveWith(t, func(int) bool { return true }) }
+
+func serveWith(t *testing.T, relay func(pid int) bool) *served {
+	s := &served{t: t, f: newFake(), path: filepath.Join(t.TempDir(), "s"), relay: relay}
 	s.open()
 	t.Cleanup(s.shut)
 	return s
@@ -212,7 +220,7 @@ func serve(t *testing.T) *served {
 
 func (s *served) open() {
 	s.t.Helper()
-	server, err := ninep.New(&fakeDir{fakeNode{s.f, "", 2, fs.Directory}}, ninep.Options{Relay: func(int) bool { return true }})
+	server, err := ninep.New(&fakeDir{fakeNode{s.f, "", 2, fs.Directory}}, ninep.Options{Relay: s.relay})
 	if err != nil {
 		s.t.Fatal(err)
 	}
