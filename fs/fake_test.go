@@ -41,6 +41,8 @@ type fake struct {
 	diff     string
 	diffs    int
 
+	callers map[int]workbench.Caller // by pid; the others are the owner's
+
 	worktrees []worktree.Worktree
 	dirty     string
 
@@ -293,7 +295,7 @@ func (f *fake) forget(id string) {
 	f.publish(workbench.Change{Kind: workbench.SessionGone, Session: id})
 }
 
-func (f *fake) PrecheckDraft(session string, doc []byte) error {
+func (f *fake) PrecheckDraft(_ workbench.Caller, session string, doc []byte) error {
 	if s, ok := f.Session(session); !ok || s.Closed {
 		return fault.New(fault.Closed, "session %s is closed", session)
 	}
@@ -304,7 +306,7 @@ func (f *fake) PrecheckDraft(session string, doc []byte) error {
 }
 
 func (f *fake) CheckDraft(session string, d workbench.Draft) error {
-	if err := f.PrecheckDraft(session, d.Prompt); err != nil {
+	if err := f.PrecheckDraft(d.By, session, d.Prompt); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -337,6 +339,9 @@ func (f *fake) Start(ctx context.Context, session string, d workbench.Draft) (st
 	j := &ledger.Job{
 		Session: session, Number: s.NextJob, Serial: f.serial, Agent: "sh", Task: task, Call: d.Call, Workspace: s.Workspace,
 		CWD: s.Workspace, StartedBy: ledger.ByOwner, State: ledger.Queued, Created: now, Updated: now,
+	}
+	if d.By.Agent {
+		j.StartedBy, j.Parent = ledger.ByModel, d.By.Run
 	}
 	s.NextJob++
 	s.Updated = now
@@ -405,7 +410,7 @@ func (f *fake) end(session string, n uint64, state ledger.AgentState, result str
 	})
 }
 
-func (f *fake) Cancel(session string, n uint64) error {
+func (f *fake) Cancel(_ workbench.Caller, session string, n uint64) error {
 	j, ok := f.Job(session, n)
 	switch {
 	case !ok:
@@ -417,7 +422,7 @@ func (f *fake) Cancel(session string, n uint64) error {
 	return nil
 }
 
-func (f *fake) Dismiss(session string, n uint64) error {
+func (f *fake) Dismiss(_ workbench.Caller, session string, n uint64) error {
 	j, ok := f.Job(session, n)
 	switch {
 	case !ok:
@@ -566,4 +571,42 @@ func appendTo(name, text string) {
 		panic(err)
 	}
 	write(name, string(old)+text)
+}
+
+func (f *fake) Caller(pid int) workbench.Caller {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.callers[pid]
+}
+
+// be makes a process somebody's.
+func (f *fake) be(pid int, who workbench.Caller) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.callers == nil {
+		f.callers = map[int]workbench.Caller{}
+	}
+	f.callers[pid] = who
+}
+
+func (f *fake) MayStart(by workbench.Caller, session string) error {
+	if by.Reads(session) {
+		return nil
+	}
+	return workbench.OwnersAlone(by)
+}
+
+func (f *fake) MayDirect(by workbench.Caller, j *ledger.Job) error {
+	if by.Reads(j.Session) && j.Parent == by.Run {
+		return nil
+	}
+	return workbench.OwnersAlone(by)
+}
+
+func (f *fake) PrecheckReply(workbench.Caller, string, uint64, []byte) error { return nil }
+
+func (f *fake) CheckReply(workbench.Caller, string, uint64, []byte) error { return nil }
+
+func (f *fake) Reply(ctx context.Context, by workbench.Caller, session string, _ uint64, prompt []byte) (string, error) {
+	return f.Start(ctx, session, workbench.Draft{Prompt: prompt, By: by})
 }

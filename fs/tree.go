@@ -32,7 +32,11 @@ type Bench interface {
 	SetAgent(id, agent string) error
 	DefaultAgent(s *ledger.Session) string
 
-	PrecheckDraft(session string, doc []byte) error
+	Caller(pid int) workbench.Caller
+	MayStart(by workbench.Caller, session string) error
+	MayDirect(by workbench.Caller, j *ledger.Job) error
+
+	PrecheckDraft(by workbench.Caller, session string, doc []byte) error
 	CheckDraft(session string, d workbench.Draft) error
 	Start(ctx context.Context, session string, d workbench.Draft) (string, error)
 	PromptBytes() int64
@@ -45,9 +49,9 @@ type Bench interface {
 	CheckSend(session, conversation string, prompt []byte, mode workbench.SendMode) error
 	Send(ctx context.Context, session, conversation string, prompt []byte, mode workbench.SendMode) (string, error)
 	Release(session, conversation string) error
-	PrecheckReply(session string, n uint64, part []byte) error
-	CheckReply(session string, n uint64, prompt []byte) error
-	Reply(ctx context.Context, session string, n uint64, prompt []byte) (string, error)
+	PrecheckReply(by workbench.Caller, session string, n uint64, part []byte) error
+	CheckReply(by workbench.Caller, session string, n uint64, prompt []byte) error
+	Reply(ctx context.Context, by workbench.Caller, session string, n uint64, prompt []byte) (string, error)
 	PrecheckResume(host, session string, n uint64, part []byte) error
 	CheckResume(host, session string, n uint64, prompt []byte) error
 	Resume(ctx context.Context, host, session string, n uint64) (string, error)
@@ -59,8 +63,8 @@ type Bench interface {
 	WorktreeDirty(name string) string
 	RemoveWorktree(ctx context.Context, name string) error
 
-	Cancel(session string, n uint64) error
-	Dismiss(session string, n uint64) error
+	Cancel(by workbench.Caller, session string, n uint64) error
+	Dismiss(by workbench.Caller, session string, n uint64) error
 	Wait(ctx context.Context, session string, n uint64) (ledger.JobStatus, error)
 	Diff(ctx context.Context, j *ledger.Job, to io.Writer) error
 
@@ -136,7 +140,7 @@ func New(b Bench, opt Options) *Tree {
 
 // Root returns the top directory.
 func (t *Tree) Root() Dir {
-	at := site{t: t, path: "/", ino: rootIno, lasting: true}
+	at := site{t: t, path: "/", ino: rootIno, lasting: true, readers: listers}
 	return tableDir[none]{site: at, table: &rootTable, get: nothing}
 }
 

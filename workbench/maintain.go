@@ -37,6 +37,7 @@ func (w *Workbench) maintainEveryMinute() {
 // record names, and starts what waited for space. It runs at start and every
 // minute, and on request.
 func (w *Workbench) Maintain() error {
+	w.opt.Runs.Tidy()
 	var errs []error
 	for _, s := range w.allSessions() {
 		if err := w.maintainSession(s, time.Now().Add(-w.limits.Keep.Duration())); err != nil {

@@ -24,13 +24,15 @@ type plan struct {
 	resumes   *job   // the job that this one continues; nil for none
 	vendor    string // the agent's own session id that a new conversation begins with
 	worktree  string // the worktree that it works in already
+	parent    string // run of the agent that asks; empty for the owner
+	depth     int    // how many agents stand between the owner and the job
 }
 
 // PrecheckDraft looks at the part of a document that has come so far and
 // refuses what no continuation can mend: a session that is not open, more than
 // limits.prompt_bytes, a NUL, a complete first line or JSON object that would
 // be refused.
-func (w *Workbench) PrecheckDraft(session string, doc []byte) error {
+func (w *Workbench) PrecheckDraft(by Caller, session string, doc []byte) error {
 	if _, err := w.open(session); err != nil {
 		return err
 	}
@@ -44,6 +46,7 @@ func (w *Workbench) PrecheckDraft(session string, doc []byte) error {
 	if err != nil || draft == nil {
 		return err
 	}
+	draft.By = by
 	return w.CheckDraft(session, *draft)
 }
 
@@ -85,6 +88,9 @@ func (w *Workbench) plan(session string, d Draft) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{draft: d, workspace: s.record().Workspace}
+	if err := w.delegate(session, p); err != nil {
+		return nil, err
+	}
 	if d.Call.Session != "" {
 		err = w.planFollowUp(s, p)
 	} else {
@@ -193,8 +199,8 @@ func (w *Workbench) diskFloor() error {
 // leastFree is needed to record a job at all, whatever limits.disk_floor says.
 const leastFree = 1 << 20
 
-// Start starts the owner's job in a live session and returns its address; or
-// that of the job whose running turn took the prompt, where the call asks for
+// Start starts a job of whoever the draft is by in a live session and returns
+// its address; or that of the job whose running turn took the prompt, where the call asks for
 // that.
 func (w *Workbench) Start(ctx context.Context, session string, d Draft) (string, error) {
 	p, err := w.plan(session, d)
@@ -245,11 +251,14 @@ func (w *Workbench) submit(session string, p *plan) (string, error) {
 func newRecord(sess *ledger.Session, p *plan, state ledger.AgentState, base string) *ledger.Job {
 	rec := &ledger.Job{
 		Session: sess.ID, Number: sess.NextJob, Agent: p.agent.Name, Task: taskLine(p.draft.Prompt), Call: p.draft.Call,
-		Workspace: p.workspace, CWD: p.cwd, Timeout: p.timeout, StartedBy: ledger.ByOwner, State: state, Base: base,
+		Workspace: p.workspace, CWD: p.cwd, Timeout: p.timeout, StartedBy: ledger.ByOwner, Depth: p.depth, State: state, Base: base,
 		Conversation: p.draft.Call.Session, Vendor: p.vendor, Worktree: p.worktree, Created: sess.Updated, Updated: sess.Updated,
 	}
 	if p.resumes != nil {
 		rec.ResumedFrom = p.resumes.address()
+	}
+	if p.parent != "" {
+		rec.StartedBy, rec.Parent = ledger.ByModel, p.parent
 	}
 	return rec
 }

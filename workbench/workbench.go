@@ -82,6 +82,8 @@ type Runs interface {
 	RemoveTmp(id string) error
 	Input(id string) (*os.File, error)
 	EndInput(id string) error
+	Origin(pid int) run.Origin
+	Tidy()
 }
 
 var _ Runs = (*run.Manager)(nil)
