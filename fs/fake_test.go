@@ -410,11 +410,13 @@ func (f *fake) end(session string, n uint64, state ledger.AgentState, result str
 	})
 }
 
-func (f *fake) Cancel(_ workbench.Caller, session string, n uint64) error {
+func (f *fake) Cancel(by workbench.Caller, session string, n uint64) error {
 	j, ok := f.Job(session, n)
 	switch {
 	case !ok:
 		return fault.New(fault.NotFound, "there is no job %s", address(session, n))
+	case f.MayDirect(by, j) != nil:
+		return f.MayDirect(by, j)
 	case j.State.Terminal():
 		return fault.New(fault.Done, "refused: %s already %s", address(session, n), j.State)
 	}
@@ -422,11 +424,13 @@ func (f *fake) Cancel(_ workbench.Caller, session string, n uint64) error {
 	return nil
 }
 
-func (f *fake) Dismiss(_ workbench.Caller, session string, n uint64) error {
+func (f *fake) Dismiss(by workbench.Caller, session string, n uint64) error {
 	j, ok := f.Job(session, n)
 	switch {
 	case !ok:
 		return fault.New(fault.NotFound, "there is no job %s", address(session, n))
+	case f.MayDirect(by, j) != nil:
+		return f.MayDirect(by, j)
 	case !j.State.Terminal():
 		return fault.New(fault.Busy, "refused: %s has not ended; cancel it first", address(session, n))
 	}
@@ -590,14 +594,14 @@ func (f *fake) be(pid int, who workbench.Caller) {
 }
 
 func (f *fake) MayStart(by workbench.Caller, session string) error {
-	if by.Reads(session) {
+	if by.Owner() || by.Agent && by.Reads(session) {
 		return nil
 	}
 	return workbench.OwnersAlone(by)
 }
 
 func (f *fake) MayDirect(by workbench.Caller, j *ledger.Job) error {
-	if by.Reads(j.Session) && j.Parent == by.Run {
+	if by.Owner() || by.Agent && by.Reads(j.Session) && j.Parent == by.Run {
 		return nil
 	}
 	return workbench.OwnersAlone(by)

@@ -191,14 +191,16 @@ func (h *lineHandle) do(ctx context.Context, who workbench.Caller, line string) 
 	if err := h.f.check(); err != nil {
 		return op, stale(err)
 	}
+	if which := findVerb(line, h.f.known, h.f.bare); which >= 0 {
+		if err := h.f.permit(who, h.f.known[which].name); err != nil {
+			return h.f.known[which].name, err
+		}
+	}
 	which, args, err := parseCommand(line, h.f.known, h.f.bare)
 	if err != nil {
 		return op, err
 	}
 	op = h.f.known[which].name
-	if err := h.f.permit(who, op); err != nil {
-		return op, err
-	}
 	if err := h.f.run(ctx, which, args); err != nil {
 		return op, err
 	}
