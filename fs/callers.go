@@ -90,15 +90,18 @@ func (t *Tree) who(ctx context.Context) workbench.Caller {
 	return t.bench.Caller(c.PID)
 }
 
-// mayRead refuses readers for whom the site is not.
+// mayRead refuses readers for whom the site is not, and records it.
 func (s site) mayRead(ctx context.Context) error {
 	if s.readers == everybody || s.readers == listers {
 		return nil
 	}
-	if who := s.t.who(ctx); !who.Reads(string(s.readers)) {
-		return fault.New(fault.Denied, "%s is not for %s, which reads what belongs to its own session", s.path, who)
+	who := s.t.who(ctx)
+	if who.Reads(string(s.readers)) {
+		return nil
 	}
-	return nil
+	err := fault.New(fault.Denied, "not for %s, which reads what belongs to its own session", who)
+	s.t.recordOnce(ctx, s.path, err)
+	return err
 }
 
 // permit refuses an act to whoever may not do it.
@@ -204,14 +207,6 @@ func (h guardedHandle) Write(ctx context.Context, p []byte) (int, error) {
 		return 0, err
 	}
 	return h.Handle.Write(ctx, p)
-}
-
-// Flush implements Handle. A close by somebody else means nothing.
-func (h guardedHandle) Flush(ctx context.Context, by Closer) error {
-	if !h.g.at.t.who(ctx).Owner() {
-		return nil
-	}
-	return h.Handle.Flush(ctx, by)
 }
 
 // Stream implements Streamer.

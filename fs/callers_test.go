@@ -390,7 +390,7 @@ func TestUnknownKindsAreTheOwners(t *testing.T) {
 			}
 		}
 	}
-	if want := strings.Repeat(".f", 2*len(callers)); got.String() != want {
+	if want := strings.Repeat("f.f", 2*len(callers)); got.String() != want {
 		t.Errorf("it was told %q, not %q", got.String(), want)
 	}
 	if f.refused(t, c) == 0 {

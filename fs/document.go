@@ -177,6 +177,7 @@ func (h *docHandle) drop(ctx context.Context, err error) {
 func (h *docHandle) Flush(ctx context.Context, by Closer) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	ctx = as(ctx, h.author) // who else closes it changes nothing, and is not to be asked for here
 	switch {
 	case len(h.buf) == 0:
 		return nil

@@ -103,7 +103,9 @@ type Handle interface {
 	// some of p's lines took effect before one was refused, it returns how
 	// many bytes those were, with no error; the caller sends the rest again.
 	Write(ctx context.Context, p []byte) (int, error)
-	// Flush is one close(2) of one descriptor of this description.
+	// Flush is one close(2) of one descriptor of this description. It must
+	// not look its caller up: one that closes descriptors as it executes a
+	// program is waited for by whoever does.
 	Flush(ctx context.Context, by Closer) error
 	// Release comes once, after the last descriptor is gone.
 	Release(ctx context.Context)

@@ -1,10 +1,12 @@
 package fs
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,10 +15,11 @@ import (
 	"scvfs/workbench"
 )
 
-// refusalsKept is how many refused writes /errors shows.
+// refusalsKept is how many refusals /errors shows: of writes, and of what an
+// agent may not read.
 const refusalsKept = 100
 
-// refusals are the last refused writes, oldest first. Its lock is a leaf.
+// refusals are the last refusals, oldest first. Its lock is a leaf.
 type refusals struct {
 	mu    sync.Mutex
 	lines []refusal
@@ -29,16 +32,36 @@ type refusal struct {
 	who  workbench.Caller
 }
 
-// record keeps and logs that a write to path was refused.
+// recordOnce records what is asked for again and again, such as a look into a
+// directory, unless it is kept already.
+func (t *Tree) recordOnce(ctx context.Context, path string, err error) {
+	if !t.refusals.has(t.who(ctx), what(path, err)) {
+		t.record(ctx, path, err)
+	}
+}
+
+// what is what a line says beside when and by whom.
+func what(path string, err error) string { return shown(path) + " " + reason("", err) + "\n" }
+
+// record keeps and logs that something was refused at path.
 func (t *Tree) record(ctx context.Context, path string, err error) {
 	caller, _ := CallerOf(ctx)
 	now, why := t.opt.Clock(), reason("", err)
-	t.refusals.add(now, t.who(ctx), fmt.Appendf(nil, "%s %d %s %s\n", now.Format(time.RFC3339), caller.PID, shown(path), why))
+	t.refusals.add(now, t.who(ctx), fmt.Appendf(nil, "%s %d %s", now.Format(time.RFC3339), caller.PID, what(path, err)))
 	level := slog.LevelWarn
 	if fault.Is(err, fault.Internal) {
 		level = slog.LevelError
 	}
-	t.opt.Log.LogAttrs(ctx, level, "write refused", slog.String("path", path), slog.Int("pid", caller.PID), slog.String("reason", why))
+	t.opt.Log.LogAttrs(ctx, level, "refused", slog.String("path", path), slog.Int("pid", caller.PID), slog.String("reason", why))
+}
+
+// has tells whether a line is kept that says this of that caller.
+func (r *refusals) has(who workbench.Caller, what string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.lines, func(l refusal) bool {
+		return l.who.Same(who) && bytes.HasSuffix(l.line, []byte(" "+what))
+	})
 }
 
 func (r *refusals) add(at time.Time, who workbench.Caller, line []byte) {
@@ -62,7 +85,7 @@ func (r *refusals) text(who workbench.Caller) []byte {
 	return text
 }
 
-// changed is when the last write was refused.
+// changed is when something was refused last.
 func (r *refusals) changed() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
