@@ -26,9 +26,9 @@ for s in other old; do echo 'echo secret' > "$M/sessions/$s/start"; cat "$M/sess
 rmdir "$M/sessions/old"; echo 'exec sleep 1000' > "$M/sessions/other/start"
 echo 'echo one' > "$S/start"; cat "$J/job-1/wait"; echo 'exit 3' > "$S/start"; cat "$J/job-2/wait"
 printf '#!scv worktree\nexec sleep 1000' > "$S/start"; until [ -e "$J/job-3/worktree/path" ]; do sleep 0.02; done
-echo 'until [ -e end ]; do if [ -e do ]; then mv do doing; sh doing > said 2>&1; mv doing done; fi; sleep 0.02; done' > "$S/start"
-until [ "$(cat "$J/job-4/status" "$J/job-3/status")" = "running
-running" ] && [ -n "$(cat "$J"/job-[34]/run/pid)" ]; do sleep 0.02; done`)
+echo 'touch ready; until [ -e end ]; do if [ -e do ]; then mv do doing; sh doing > said 2>&1; mv doing done; fi; sleep 0.02; done' > "$S/start"
+until [ -e ready ] && [ -n "$(cat "$J/job-3/run/pid")" ] && [ "$(cat "$J"/job-[34]/state)" = "working
+working" ]; do sleep 0.02; done`)
 	t.Cleanup(func() { w.write("end", "") })
 	return w
 }
@@ -215,6 +215,8 @@ func TestAnAgentTriesEverythingAndGetsNowhere(t *testing.T) {
 			w.t = t
 			if way.script == "" {
 				w.restartUnderFire()
+				w.same(before, w.dump(w.unwritten(targets)))
+				before = w.dump(targets) // a new daemon knows of no earlier outcomes
 				way.script = `env -i setsid sh -c '(setsid "$0" intrude walk targets < /dev/null > /dev/null 2>&1 &)' "$I"`
 			}
 			if said := w.agent(way.script); said != "" {
@@ -222,14 +224,27 @@ func TestAnAgentTriesEverythingAndGetsNowhere(t *testing.T) {
 			}
 			w.judge(targets, w.tried("targets"))
 			after := w.dump(targets)
-			for name := range before {
-				if before[name] != after[name] {
-					t.Errorf("%s was\n%s\nand is\n%s", name, before[name], after[name])
-				}
+			if len(before) != len(after) {
+				t.Errorf("%d things were there, and now %d", len(before), len(after))
 			}
+			w.same(before, after)
 		})
 	}
-	w.want(`"$0" 2> /dev/null; tail -n 1 "$M/ctl"; cat "$S/label" "$S/agent"`, "# shutdown              stop the daemon; agents go on and the next daemon adopts them\n\nsh\n")
+}
+
+// same checks that what is there now is what was there before.
+func (w *world) same(before, after map[string]string) {
+	w.t.Helper()
+	for name := range after {
+		if before[name] != after[name] {
+			w.t.Errorf("%s was\n%s\nand is\n%s", name, before[name], after[name])
+		}
+	}
+}
+
+// unwritten are those targets that show no outcomes of writes.
+func (w *world) unwritten(all []target) []target {
+	return slices.DeleteFunc(slices.Clone(all), func(t target) bool { return t.Write && !t.Dir })
 }
 
 func (w *world) writeJSON(name string, v any) {
@@ -245,7 +260,7 @@ func (w *world) writeJSON(name string, v any) {
 // without a pause to be faster than its adoption.
 func (w *world) restartUnderFire() {
 	w.t.Helper()
-	w.tellAgent(`until [ -e cease ]; do echo evil > "$S/agent"; echo 'label evil' > "$S/ctl"; echo shutdown > "$M/ctl"; mkdir "$M/sessions/evil"; done > /dev/null 2>&1`)
+	w.tellAgent(`until [ -e cease ]; do echo evil > "$S/agent"; echo 'label evil' > "$S/ctl"; echo shutdown | dd of="$M/ctl" conv=nocreat; mkdir "$M/sessions/evil"; done > /dev/null 2>&1`)
 	for range 3 {
 		w.sh(`until [ -e doing ]; do sleep 0.02; done; sleep 0.1`)
 		w.kill()
@@ -380,7 +395,7 @@ func TestDescriptorsOfTheOwnerDoNotServeAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.want(`cat "$J/job-5/wait" "$J/job-5/result" "$J/job-5/started_by"; ls "$M/sessions"; cat "$S/label" "$S/agent" "$J/job-3/status"`,
-		"completed\nowner\nowner\nnew\nold\nother\nshop\n\nsh\nrunning\n")
+		"completed\nowner\nowner\nnew\nold\nother\nshop\nsh\nrunning\n")
 	dir := open(other+"/jobs", os.O_RDONLY)
 	defer dir.Close()
 	for _, path := range []string{"job-1/result", "../label", "."} {
@@ -394,11 +409,11 @@ func TestDescriptorsOfTheOwnerDoNotServeAgents(t *testing.T) {
 // configuration, which an agent can write, must not make it the owner.
 func TestProgramsThatGitRunsAreNotTheOwner(t *testing.T) {
 	w := besieged(t, "[limits]\njobs = 20\n")
-	w.write("filter", fmt.Sprintf("#!/bin/sh\ntry() { echo 'label evil' > %[1]s/sessions/shop/ctl; echo \"$?\" >> %[2]s/filtered; }\n"+
-		"try 2>/dev/null\n(setsid sh -c \"$(cat %[2]s/later)\" > /dev/null 2>&1 &)\nexec cat\n", w.mount, w.place))
-	w.write("later", fmt.Sprintf("for i in 1 2 3 4 5; do sleep 0.1; echo 'label evil' > %[1]s/sessions/shop/ctl; echo later $? >> %[2]s/filtered; done", w.mount, w.place))
+	w.write("filter", fmt.Sprintf("#!/bin/sh\nif echo 'label evil' > %[1]s/sessions/shop/ctl; then echo did; else echo tried; fi 2> /dev/null >> %[2]s/filtered\n"+
+		"(setsid sh -c \"$(cat %[2]s/later)\" > /dev/null 2>&1 &)\nexec cat\n", w.mount, w.place))
+	w.write("later", fmt.Sprintf("for i in 1 2 3 4 5; do sleep 0.1; if echo 'label evil' > %[1]s/sessions/shop/ctl; then echo did; else echo tried later; fi >> %[2]s/filtered; done", w.mount, w.place))
 	w.agent(`chmod +x filter; git config filter.evil.clean ./filter; echo '* filter=evil' > .gitattributes; echo changed > file`)
-	w.want(`cat "$J/job-1/diff" > /dev/null; until [ "$(grep -c later filtered)" -ge 3 ]; do sleep 0.02; done; sort -u filtered; cat "$S/label"`, "1\nlater 1\n\n")
+	w.want(`cat "$J/job-1/diff" > /dev/null; until [ "$(grep -c later filtered)" -ge 3 ]; do sleep 0.02; done; sort -u filtered; cat "$S/label"`, "tried\ntried later\n")
 	w.sh(`grep -q 'a program that the daemon or an agent started' "$M/errors"; echo maintain > "$M/ctl"`)
 }
 
@@ -408,7 +423,7 @@ func TestKilledShimSetsNobodyFree(t *testing.T) {
 	w := besieged(t, "[limits]\njobs = 20\n")
 	w.write("free", fmt.Sprintf("while :; do echo 'label evil' > %[1]s/sessions/shop/ctl; echo $$ > %[2]s/freed; done", w.mount, w.place))
 	w.tellAgent(`(env -i setsid sh free < /dev/null > /dev/null 2>&1 &); until [ -s freed ]; do sleep 0.02; done; kill -KILL $(sed 's/.*) . \([0-9]*\).*/\1/' /proc/` + strings.TrimSpace(w.sh(`cat "$J/job-4/run/pid"`)) + `/stat)`)
-	w.want(`cat "$J/job-4/wait" "$S/label"; kill -0 "$(cat freed)" 2>/dev/null || echo gone`, "interrupted\n\ngone\n")
+	w.want(`cat "$J/job-4/wait" "$S/label"; kill -0 "$(cat freed)" 2>/dev/null || echo gone`, "interrupted\ngone\n")
 }
 
 func TestAnAgentDoesNotStartItsDaemon(t *testing.T) {
@@ -418,4 +433,49 @@ func TestAnAgentDoesNotStartItsDaemon(t *testing.T) {
 	w.sh(`touch killed; until [ -e done ]; do sleep 0.02; done; grep -q 'may not start the daemon' said; tail -n 1 said | grep -qx 1`)
 	w.start()
 	w.want(`cat "$J/job-4/status"`, "running\n")
+}
+
+// What an agent may do it does with the same commands as the owner, and is
+// told why when it may not.
+func TestAnAgentStartsAndDirectsJobsOfItsOwn(t *testing.T) {
+	w := besieged(t, "[limits]\njobs = 4\n")
+	is := func(script, want string) {
+		t.Helper()
+		if got := w.agent(script); got != want {
+			t.Errorf("%s\n got %q\nwant %q", script, got, want)
+		}
+	}
+	is(`echo 'echo "depth $SCV_DEPTH"' > "$S/start"; j=$(cat "$S/start"); echo "$j"; cat "$J/job-5/wait" "$J/job-5/result" "$J/job-5/started_by"`,
+		"shop/job-5\ncompleted\ndepth 2\nmodel\n")
+	w.want(`cat "$S/start"; grep -e '"parent"' -e '"depth"' "$J/job-5/record" | sed "s/$(basename "$(readlink "$J/job-4/run")")/RUN/"`,
+		"shop/job-4\n  \"parent\": \"RUN\",\n  \"depth\": 1,\n")
+	is(`echo 'echo again' > "$J/job-5/reply"; cat "$J/job-6/wait" "$J/job-6/started_by"; rmdir "$J/job-5" && echo dismiss > "$J/job-6/ctl"; ls "$J"`,
+		"completed\nmodel\njob-1\njob-2\njob-3\njob-4\n")
+	is(`echo "exec sleep 1000" > "$S/start"; until [ "$(cat "$J/job-7/state")" = working ]; do sleep 0.02; done; echo cancel > "$J/job-7/ctl"; cat "$J/job-7/wait" "$J/job-7/state"`,
+		"cancelled\ncancelled by the agent of shop/job-4 (run "+filepath.Base(strings.TrimSpace(w.sh(`readlink "$J/job-4/run"`)))+")\n")
+	// Jobs of jobs, until it is too deep.
+	w.write("deep", `S=$1 J=$1/jobs
+echo "depth $SCV_DEPTH"
+if echo "sh deep $S" > "$S/start"; then j=$J/$(basename "$(cat "$S/start")"); cat "$j/wait" "$j/result"; else tail -n 1 "$S/start"; fi 2> /dev/null
+`)
+	is(`echo "sh deep $S" > "$S/start"; cat "$J/job-8/wait"; sed 's/(run .*)/(RUN)/' "$J/job-8/result"`,
+		"completed\ndepth 2\ncompleted\ndepth 3\n# last: start: refused: the agent of shop/job-9 (RUN) is as many jobs below the owner as limits.delegation_depth allows, 2, so it starts none: do the work yourself\n")
+	// No slot is left for it once it has as many jobs as there are.
+	const full = "session shop runs 4 jobs and 0 wait; at most 4 (limits.jobs) run, and an agent's jobs do not wait: " +
+		"wait until one has ended, or stop one of yours: echo cancel > sessions/shop/jobs/job-10/ctl\n"
+	is(`for i in 1 2 3; do echo 'exec sleep 1000' > "$S/start" || tail -n 1 "$S/start"; done 2> /dev/null; tail -n 1 "$M/errors" | cut -d' ' -f3-`,
+		"# last: start: refused: "+full+"/sessions/shop/start start: "+full)
+	// What is another's, and what is the owner's, in the words that it gets.
+	for script, words := range map[string]string{
+		`echo cancel > "$J/job-3/ctl"; tail -n 1 "$J/job-3/ctl"`:         "# last: cancel: refused: the agent of shop/job-4 (run sh-",
+		`echo cancel > "$J/job-4/ctl"; tail -n 1 "$J/job-4/ctl"`:         "did not start shop/job-4, and directs only jobs that it started: ask the owner",
+		`echo shutdown > "$M/ctl"; tail -n 1 "$M/ctl"`:                   "# last: ctl: refused: this is for the owner alone, and not for the agent of shop/job-4",
+		`echo 'echo x' > "$J/job-1/resume"; tail -n 1 "$J/job-1/resume"`: "# last: resume: refused: this is for the owner alone",
+		`mkdir "$M/sessions/mine"; tail -n 1 "$M/errors"`:                "/sessions/mine this is for the owner alone",
+		`ls "$M/sessions/other"; tail -n 1 "$M/errors"`:                  "/sessions/other not for the agent of shop/job-4",
+	} {
+		if got := w.agent(script); !strings.Contains(got, words) || !strings.Contains(got, "Operation not permitted") && !strings.Contains(got, "I/O error") {
+			t.Errorf("%s\nsaid %q, not %q", script, got, words)
+		}
+	}
 }
