@@ -9,6 +9,7 @@ import (
 
 	"scvfs/ledger"
 	"scvfs/ledger/fault"
+	"scvfs/workbench"
 )
 
 // kernel believes what it may keep for ever, and fails the test when that has
@@ -121,7 +122,7 @@ func TestWhatMayBeKeptStaysTrue(t *testing.T) {
 			},
 			"dismiss": func(r *rapid.T) {
 				if j := job(r); j.State.Terminal() {
-					if err := f.Dismiss(j.Session, j.Number); err != nil {
+					if err := f.Dismiss(workbench.Caller{}, j.Session, j.Number); err != nil {
 						r.Fatal(err)
 					}
 				}

@@ -145,6 +145,16 @@ func checkLine(line string) error {
 	return nil
 }
 
+// findVerb returns which command a line is meant to be, well formed or not; -1
+// for none.
+func findVerb(line string, known []syntax, bare bool) int {
+	if bare {
+		return 0
+	}
+	verb, _, _ := strings.Cut(strings.ReplaceAll(strings.Trim(line, " \t"), "\t", " "), " ")
+	return find(known, verb)
+}
+
 func find(known []syntax, verb string) int {
 	for i, x := range known {
 		if x.name == verb {

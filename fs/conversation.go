@@ -59,13 +59,21 @@ func sendFile(mode workbench.SendMode, usage string) row[*ledger.Conversation] {
 
 // replyFile is jobs/<job>/reply, a follow-up to the job's conversation.
 func replyFile(d tableDir[*ledger.Job], at site, j *ledger.Job) Node {
-	b, session, n := d.t.bench, j.Session, j.Number
-	return promptFile(d, at, document{
+	return promptFile(d, at, replyBy(d, j.Session, j.Number, workbench.Caller{}))
+}
+
+// replyBy is the document as it is for one who writes to it.
+func replyBy(d tableDir[*ledger.Job], session string, n uint64, by workbench.Caller) document {
+	b := d.t.bench
+	return document{
 		op: "reply", usage: "write a prompt: a follow-up in this job's conversation, behind what runs there",
-		precheck: func(part []byte) error { return b.PrecheckReply(session, n, part) },
-		accepts:  func(whole []byte) error { return b.CheckReply(session, n, whole) },
-		send:     func(ctx context.Context, whole []byte) (string, error) { return b.Reply(ctx, session, n, whole) },
-	})
+		precheck: func(part []byte) error { return b.PrecheckReply(by, session, n, part) },
+		accepts:  func(whole []byte) error { return b.CheckReply(by, session, n, whole) },
+		send: func(ctx context.Context, whole []byte) (string, error) {
+			return b.Reply(ctx, by, session, n, whole)
+		},
+		by: func(by workbench.Caller) document { return replyBy(d, session, n, by) },
+	}
 }
 
 // resumeFile is jobs/<job>/resume, which goes on with the job by a prompt.
@@ -83,17 +91,20 @@ func resumeFile(d tableDir[*ledger.Job], at site, j *ledger.Job) Node {
 
 // promptFile fills in what the documents that take a prompt share. One without
 // a check of its own is open to writers as long as its thing is there.
-func promptFile[S any](d tableDir[S], at site, doc document) Node {
+func promptFile[S any](d tableDir[S], at site, doc document) document {
 	doc.site, doc.limit, doc.mtime = at, d.t.bench.PromptBytes(), d.when(d.table.changed)
 	if doc.check == nil {
 		doc.check = func() error { _, err := d.get(); return err }
 	}
-	send := doc.send
+	send, by := doc.send, doc.by
 	doc.send = func(ctx context.Context, whole []byte) (string, error) {
 		if _, err := d.get(); err != nil {
 			return "", stale(err)
 		}
 		return send(ctx, whole)
+	}
+	if by != nil {
+		doc.by = func(who workbench.Caller) document { return promptFile(d, at, by(who)) }
 	}
 	return doc
 }

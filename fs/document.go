@@ -27,24 +27,28 @@ type document struct {
 	precheck func(part []byte) error  // refuses what no continuation can mend
 	accepts  func(whole []byte) error // makes all checks of send and sends nothing
 	send     func(ctx context.Context, whole []byte) (address string, err error)
+	// by is the document as an agent's that may write to it; nil for one that
+	// is the owner's alone.
+	by func(who workbench.Caller) document
 }
 
 // Attr implements Node. It waits for no closing document: a writer's own fstat
 // comes between its closes.
-func (d document) Attr(context.Context) (Attr, error) {
+func (d document) Attr(ctx context.Context) (Attr, error) {
 	at, err := d.mtime()
 	if err != nil {
 		return Attr{}, err
 	}
-	last, _ := d.t.outcomes.get(d.ino)
+	who := d.t.who(ctx)
+	last, _ := d.t.outcomes.get(d.key(who))
 	a := d.attr(Regular, 0o600, latest(at, last.at))
-	a.Size = int64(len(d.shows()))
+	a.Size = int64(len(d.shows(who)))
 	return a, nil
 }
 
 // shows is what a descriptor that wrote nothing reads.
-func (d document) shows() []byte {
-	if last, ok := d.t.outcomes.get(d.ino); ok {
+func (d document) shows(who workbench.Caller) []byte {
+	if last, ok := d.t.outcomes.get(d.key(who)); ok {
 		return []byte(last.line)
 	}
 	return fmt.Appendf(nil, "# %s\n", d.usage)
@@ -55,20 +59,33 @@ func (d document) Open(ctx context.Context, mode Mode) (Handle, error) {
 	if _, err := d.mtime(); err != nil {
 		return nil, err
 	}
+	who := d.t.who(ctx)
 	if mode.Write {
-		if err := d.check(); err != nil {
-			d.t.refuse(ctx, d.site, d.op, err)
+		var err error
+		if d, err = d.writtenBy(who); err != nil {
+			d.t.refuse(as(ctx, who), d.site, d.op, err)
 			return nil, err
 		}
 	} else if err := d.settle(ctx); err != nil {
 		return nil, err
 	}
-	h := &docHandle{d: d, mode: mode}
-	if caller, ok := CallerOf(ctx); ok && mode.Write {
-		h.run = d.t.bench.RunOf(caller.PID)
-	}
-	h.view.set(d.shows(), 0)
+	h := &docHandle{d: d, mode: mode, author: who}
+	h.view.set(d.shows(who), 0)
 	return h, nil
+}
+
+// writtenBy is the document as it is for a writer, or why it may not write.
+func (d document) writtenBy(who workbench.Caller) (document, error) {
+	if err := d.permit(who, d.op); err != nil {
+		return d, err
+	}
+	if !who.Owner() {
+		if d.by == nil {
+			return d, workbench.OwnersAlone(who)
+		}
+		d = d.by(who)
+	}
+	return d, d.check()
 }
 
 // docHandle is an open document.
@@ -76,10 +93,13 @@ func (d document) Open(ctx context.Context, mode Mode) (Handle, error) {
 // It is in one of these states: empty; filling (buf); closing (buf, and the
 // opener has closed it); turned down (buf and refusal: the close was refused,
 // and only another write can mend it); broken (nothing of it is ever sent).
+//
+// It has one author, who opened it. Whoever else has the descriptor by now can
+// neither add to it nor send it: an agent's words never go out as the owner's.
 type docHandle struct {
-	d    document
-	mode Mode
-	run  string // of the agent that opened it; empty for the owner
+	d      document
+	mode   Mode
+	author workbench.Caller
 
 	mu      sync.Mutex
 	buf     []byte
@@ -101,6 +121,9 @@ func (h *docHandle) Write(ctx context.Context, p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
+	if err := h.isAuthor(ctx, "written to"); err != nil {
+		return 0, err
+	}
 	h.reopen()
 	if h.broken != nil {
 		return 0, h.broken
@@ -111,6 +134,17 @@ func (h *docHandle) Write(ctx context.Context, p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// isAuthor refuses and records whoever has not opened the document.
+func (h *docHandle) isAuthor(ctx context.Context, what string) error {
+	who := h.d.t.who(ctx)
+	if who.Same(h.author) {
+		return nil
+	}
+	err := fault.New(fault.Denied, "this descriptor was opened by %s, and cannot be %s by %s: open %s anew", h.author, what, who, h.d.path)
+	h.d.t.refuse(as(ctx, who), h.d.site, h.d.op, err)
+	return err
 }
 
 // reopen ends what the last close began.
@@ -143,6 +177,7 @@ func (h *docHandle) drop(ctx context.Context, err error) {
 func (h *docHandle) Flush(ctx context.Context, by Closer) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	ctx = as(ctx, h.author) // who else closes it changes nothing, and is not to be asked for here
 	switch {
 	case len(h.buf) == 0:
 		return nil
@@ -186,13 +221,14 @@ func (h *docHandle) Release(ctx context.Context) {
 func (h *docHandle) send(ctx context.Context) error {
 	whole := h.buf
 	h.buf = nil
-	address, err := h.d.send(workbench.WithRun(context.WithoutCancel(ctx), h.run), whole)
+	ctx = as(ctx, h.author)
+	address, err := h.d.send(context.WithoutCancel(ctx), whole)
 	if err != nil {
 		h.own = []byte(h.d.t.refuse(ctx, h.d.site, h.d.op, err))
 		return err
 	}
 	h.own = oneLine(address)
-	h.d.t.outcomes.set(h.d.ino, outcome{line: string(h.own), at: h.d.t.opt.Clock()})
+	h.d.t.outcomes.set(h.d.key(h.author), outcome{line: string(h.own), at: h.d.t.opt.Clock()})
 	return nil
 }
 
@@ -211,6 +247,9 @@ func (h *docHandle) Read(ctx context.Context, p []byte, off int64) (int, error) 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.buf) > 0 {
+		if err := h.isAuthor(ctx, "sent"); err != nil {
+			return 0, err
+		}
 		err := h.send(ctx)
 		h.reopen()
 		if err != nil {
@@ -222,7 +261,7 @@ func (h *docHandle) Read(ctx context.Context, p []byte, off int64) (int, error) 
 		h.view.set(h.own, off)
 		h.own = nil
 	case !h.wrote && off == 0:
-		h.view.set(h.d.shows(), 0)
+		h.view.set(h.d.shows(h.author), 0)
 	}
 	return h.view.read(p, off), nil
 }

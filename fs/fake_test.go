@@ -46,12 +46,12 @@ type fake struct {
 	askedBy   map[uint64]uint64 // serials of the jobs, by the number of a request
 	watchers  int
 	looks     int
+	callers   map[int]workbench.Caller // by pid; the others are the owner's
 
 	worktrees []worktree.Worktree
 	dirty     string
 
-	agents map[int]string // runs by the pids of their processes
-	seen   []string       // "job-1 by 4242" for each call of Seen
+	seen []string // "job-1 by 4242" for each call of Seen
 
 	changes []workbench.Change
 	wake    chan struct{}
@@ -303,7 +303,7 @@ func (f *fake) forget(id string) {
 	f.publish(workbench.Change{Kind: workbench.SessionGone, Session: id})
 }
 
-func (f *fake) PrecheckDraft(session string, doc []byte) error {
+func (f *fake) PrecheckDraft(_ workbench.Caller, session string, doc []byte) error {
 	if s, ok := f.Session(session); !ok || s.Closed {
 		return fault.New(fault.Closed, "session %s is closed", session)
 	}
@@ -314,7 +314,7 @@ func (f *fake) PrecheckDraft(session string, doc []byte) error {
 }
 
 func (f *fake) CheckDraft(session string, d workbench.Draft) error {
-	if err := f.PrecheckDraft(session, d.Prompt); err != nil {
+	if err := f.PrecheckDraft(d.By, session, d.Prompt); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -346,10 +346,10 @@ func (f *fake) Start(ctx context.Context, session string, d workbench.Draft) (st
 	task, _, _ := strings.Cut(string(d.Prompt), "\n")
 	j := &ledger.Job{
 		Session: session, Number: s.NextJob, Serial: f.serial, Agent: "sh", Task: task, Call: d.Call, Workspace: s.Workspace,
-		CWD: s.Workspace, StartedBy: ledger.ByOwner, Parent: workbench.CallingRun(ctx), State: ledger.Queued, Created: now, Updated: now,
+		CWD: s.Workspace, StartedBy: ledger.ByOwner, State: ledger.Queued, Created: now, Updated: now,
 	}
-	if j.Parent != "" {
-		j.StartedBy = ledger.ByModel
+	if d.By.Agent {
+		j.StartedBy, j.Parent = ledger.ByModel, d.By.Run
 	}
 	s.NextJob++
 	s.Updated = now
@@ -360,12 +360,6 @@ func (f *fake) Start(ctx context.Context, session string, d workbench.Draft) (st
 	write(f.JobFile(j, "prompt"), string(d.Prompt))
 	f.publish(change(workbench.JobStarted, j))
 	return session + "/" + workbench.JobName(j.Number), nil
-}
-
-func (f *fake) RunOf(pid int) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.agents[pid]
 }
 
 func (f *fake) Seen(session string, n uint64, pid int) {
@@ -433,11 +427,13 @@ func (f *fake) end(session string, n uint64, state ledger.AgentState, result str
 	})
 }
 
-func (f *fake) Cancel(session string, n uint64) error {
+func (f *fake) Cancel(by workbench.Caller, session string, n uint64) error {
 	j, ok := f.Job(session, n)
 	switch {
 	case !ok:
 		return fault.New(fault.NotFound, "there is no job %s", address(session, n))
+	case f.MayDirect(by, j) != nil:
+		return f.MayDirect(by, j)
 	case j.State.Terminal():
 		return fault.New(fault.Done, "refused: %s already %s", address(session, n), j.State)
 	}
@@ -445,11 +441,13 @@ func (f *fake) Cancel(session string, n uint64) error {
 	return nil
 }
 
-func (f *fake) Dismiss(session string, n uint64) error {
+func (f *fake) Dismiss(by workbench.Caller, session string, n uint64) error {
 	j, ok := f.Job(session, n)
 	switch {
 	case !ok:
 		return fault.New(fault.NotFound, "there is no job %s", address(session, n))
+	case f.MayDirect(by, j) != nil:
+		return f.MayDirect(by, j)
 	case !j.State.Terminal():
 		return fault.New(fault.Busy, "refused: %s has not ended; cancel it first", address(session, n))
 	}
@@ -612,4 +610,42 @@ func (f *fake) InterruptAndAttach(_ context.Context, _, id, job string, size tak
 
 func (f *fake) EndTakeover(context.Context, string, string) (note, screen string, err error) {
 	return "", "", fault.New(fault.NotFound, "nothing is taken over")
+}
+
+func (f *fake) Caller(pid int) workbench.Caller {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.callers[pid]
+}
+
+// be makes a process somebody's.
+func (f *fake) be(pid int, who workbench.Caller) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.callers == nil {
+		f.callers = map[int]workbench.Caller{}
+	}
+	f.callers[pid] = who
+}
+
+func (f *fake) MayStart(by workbench.Caller, session string) error {
+	if by.Owner() || by.Agent && by.Reads(session) {
+		return nil
+	}
+	return workbench.OwnersAlone(by)
+}
+
+func (f *fake) MayDirect(by workbench.Caller, j *ledger.Job) error {
+	if by.Owner() || by.Agent && by.Reads(j.Session) && j.Parent == by.Run {
+		return nil
+	}
+	return workbench.OwnersAlone(by)
+}
+
+func (f *fake) PrecheckReply(workbench.Caller, string, uint64, []byte) error { return nil }
+
+func (f *fake) CheckReply(workbench.Caller, string, uint64, []byte) error { return nil }
+
+func (f *fake) Reply(ctx context.Context, by workbench.Caller, session string, _ uint64, prompt []byte) (string, error) {
+	return f.Start(ctx, session, workbench.Draft{Prompt: prompt, By: by})
 }

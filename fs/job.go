@@ -41,12 +41,12 @@ var jobTable = table[*ledger.Job]{
 			verb[*ledger.Job]{syntax{"cancel", "", "stop the job; it says cancelled once all its processes are gone"}, cancelJob},
 			verb[*ledger.Job]{syntax{"dismiss", "", "forget the job, once it has ended"}, dismissJob},
 			verb[*ledger.Job]{syntax{"resume", "[SESSION]", "run an interrupted job again, as a new job of its session or of that one"}, resumeJob},
-		),
+		).agents(directsIt, "cancel", "dismiss"),
 		stream("wait", func(d tableDir[*ledger.Job]) (source, error) {
 			return &waitSource{t: d.t, get: d.get}, nil
 		}),
 		{name: "resume", typ: Regular, node: resumeFile},
-		{name: "reply", typ: Regular, node: replyFile},
+		row[*ledger.Job]{name: "reply", typ: Regular, node: replyFile}.agents(directsIt, "reply"),
 		approveRow(nil, func(j *ledger.Job) (string, uint64) { return j.Session, j.Number }),
 		{name: "run", typ: Symlink, shown: hasRun, node: jobRun},
 		jobLink("conversation", conversationOf),
@@ -58,12 +58,17 @@ var jobTable = table[*ledger.Job]{
 
 func jobChanged(_ *Tree, j *ledger.Job) time.Time { return j.Updated }
 
-func cancelJob(_ context.Context, t *Tree, j *ledger.Job, _ []string) error {
-	return t.bench.Cancel(j.Session, j.Number)
+// directsIt lets agents direct the jobs that they started.
+func directsIt(t *Tree, who workbench.Caller, j *ledger.Job) error {
+	return t.bench.MayDirect(who, j)
 }
 
-func dismissJob(_ context.Context, t *Tree, j *ledger.Job, _ []string) error {
-	return t.bench.Dismiss(j.Session, j.Number)
+func cancelJob(ctx context.Context, t *Tree, j *ledger.Job, _ []string) error {
+	return t.bench.Cancel(t.who(ctx), j.Session, j.Number)
+}
+
+func dismissJob(ctx context.Context, t *Tree, j *ledger.Job, _ []string) error {
+	return t.bench.Dismiss(t.who(ctx), j.Session, j.Number)
 }
 
 // jobResult is the result's file, once the job has ended.
@@ -224,14 +229,17 @@ func newJobsDir(d tableDir[*ledger.Session], at site, s *ledger.Session) Node {
 
 // Rmdir implements Remover: it dismisses a job that has ended.
 func (d jobsDir) Rmdir(ctx context.Context, name string) error {
-	err := d.dismiss(name)
+	err := d.dismiss(ctx, name)
 	if err != nil {
 		d.t.record(ctx, d.child(name).path, err)
 	}
 	return err
 }
 
-func (d jobsDir) dismiss(name string) error {
+func (d jobsDir) dismiss(ctx context.Context, name string) error {
+	if err := d.mayRead(ctx); err != nil {
+		return err
+	}
 	if _, err := d.owner(); err != nil {
 		return err
 	}
@@ -239,7 +247,7 @@ func (d jobsDir) dismiss(name string) error {
 	if !ok {
 		return d.missing(name)
 	}
-	return d.t.bench.Dismiss(d.id, n)
+	return d.t.bench.Dismiss(d.t.who(ctx), d.id, n)
 }
 
 // activeDir is active/: links to every job that has not ended.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"scvfs/ledger/fault"
+	"scvfs/workbench"
 )
 
 // verb is one command of a command file over a subject.
@@ -42,19 +43,20 @@ func (f lineFile) Attr(ctx context.Context) (Attr, error) {
 	if err != nil {
 		return Attr{}, err
 	}
-	data, err := f.draw()
+	who := f.t.who(ctx)
+	data, err := f.draw(who)
 	if err != nil {
 		return Attr{}, err
 	}
-	last, _ := f.t.outcomes.get(f.ino)
+	last, _ := f.t.outcomes.get(f.key(who))
 	a := f.attr(Regular, 0o600, latest(at, last.at))
 	a.Size = int64(len(data))
 	return a, nil
 }
 
 // draw returns what a read shows.
-func (f lineFile) draw() ([]byte, error) {
-	last, said := f.t.outcomes.get(f.ino)
+func (f lineFile) draw(who workbench.Caller) ([]byte, error) {
+	last, said := f.t.outcomes.get(f.key(who))
 	if f.value != nil {
 		b, err := f.value()
 		if err != nil {
@@ -80,15 +82,20 @@ func (f lineFile) draw() ([]byte, error) {
 
 // Open implements File.
 func (f lineFile) Open(ctx context.Context, mode Mode) (Handle, error) {
+	who := f.t.who(ctx)
 	if mode.Write {
-		if err := f.check(); err != nil {
-			f.t.refuse(ctx, f.site, f.opName(), err)
+		err := f.mayWrite(who)
+		if err == nil {
+			err = f.check()
+		}
+		if err != nil {
+			f.t.refuse(as(ctx, who), f.site, f.opName(), err)
 			return nil, err
 		}
 	}
 	h := &lineHandle{f: f, mode: mode}
 	if mode.Read {
-		return h, h.take()
+		return h, h.take(who)
 	}
 	return h, nil
 }
@@ -114,7 +121,7 @@ type lineHandle struct {
 
 // Read implements Handle. The first read after a write shows how that write
 // came out, wherever the shell's file offset stands by then.
-func (h *lineHandle) Read(_ context.Context, p []byte, off int64) (int, error) {
+func (h *lineHandle) Read(ctx context.Context, p []byte, off int64) (int, error) {
 	if !h.mode.Read {
 		return 0, fault.New(fault.Denied, "%s is open for writing only", h.f.path)
 	}
@@ -124,7 +131,7 @@ func (h *lineHandle) Read(_ context.Context, p []byte, off int64) (int, error) {
 	h.mu.Unlock()
 	switch {
 	case off == 0:
-		if err := h.take(); err != nil {
+		if err := h.take(h.f.t.who(ctx)); err != nil {
 			return 0, stale(err)
 		}
 	case own != nil:
@@ -134,8 +141,8 @@ func (h *lineHandle) Read(_ context.Context, p []byte, off int64) (int, error) {
 }
 
 // take draws a new version; what is gone stays readable.
-func (h *lineHandle) take() error {
-	data, err := h.f.draw()
+func (h *lineHandle) take(who workbench.Caller) error {
+	data, err := h.f.draw(who)
 	if err != nil {
 		if fault.Is(err, fault.NotFound) && h.view.taken() {
 			return nil
@@ -146,17 +153,20 @@ func (h *lineHandle) take() error {
 	return nil
 }
 
-// Write implements Handle: it does each line of p.
+// Write implements Handle: it does each line of p. Whoever opened the file, it
+// is who writes the line that does it.
 func (h *lineHandle) Write(ctx context.Context, p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.mode.Write {
 		return 0, fault.New(fault.Denied, "%s is open for reading only", h.f.path)
 	}
+	who := h.f.t.who(ctx)
+	ctx = as(ctx, who)
 	used, acted := 0, false
 	for used < len(p) {
 		line, size := h.f.next(p[used:])
-		op, err := h.do(ctx, line)
+		op, err := h.do(ctx, who, line)
 		if err != nil {
 			h.refuse(ctx, op, err, acted)
 			if acted {
@@ -171,13 +181,21 @@ func (h *lineHandle) Write(ctx context.Context, p []byte) (int, error) {
 }
 
 // do runs one line; op is empty when it asked for nothing.
-func (h *lineHandle) do(ctx context.Context, line string) (op string, err error) {
+func (h *lineHandle) do(ctx context.Context, who workbench.Caller, line string) (op string, err error) {
 	if h.f.idle(line) && len(line) <= maxLine {
 		return "", nil
 	}
 	op = h.f.opName()
+	if err := h.f.mayWrite(who); err != nil {
+		return op, err
+	}
 	if err := h.f.check(); err != nil {
 		return op, stale(err)
+	}
+	if which := findVerb(line, h.f.known, h.f.bare); which >= 0 {
+		if err := h.f.permit(who, h.f.known[which].name); err != nil {
+			return h.f.known[which].name, err
+		}
 	}
 	which, args, err := h.f.parse(line)
 	if err != nil {
@@ -188,7 +206,7 @@ func (h *lineHandle) do(ctx context.Context, line string) (op string, err error)
 		return op, err
 	}
 	h.told = ""
-	h.own = []byte(h.f.t.succeed(h.f.site, op))
+	h.own = []byte(h.f.t.succeed(who, h.f.site, op))
 	return op, nil
 }
 

@@ -103,7 +103,9 @@ type Handle interface {
 	// some of p's lines took effect before one was refused, it returns how
 	// many bytes those were, with no error; the caller sends the rest again.
 	Write(ctx context.Context, p []byte) (int, error)
-	// Flush is one close(2) of one descriptor of this description.
+	// Flush is one close(2) of one descriptor of this description. It must
+	// not look its caller up: one that closes descriptors as it executes a
+	// program is waited for by whoever does.
 	Flush(ctx context.Context, by Closer) error
 	// Release comes once, after the last descriptor is gone.
 	Release(ctx context.Context)
@@ -130,7 +132,7 @@ type Closer struct {
 
 // Caller is who asks.
 type Caller struct {
-	PID int // process id (a thread's is fine); 0 when not known
+	PID int // process id (a thread's is fine); 0 for one without a number here
 	UID uint32
 }
 
@@ -141,7 +143,14 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf returns who asks; ok is false when the transport did not say.
+// WithoutCaller returns a context for what a transport asks for itself: what
+// it is told is not for a client's eyes, or is only checked again later.
+func WithoutCaller(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callerKey{}, nil)
+}
+
+// CallerOf returns who asks; ok is false when the transport did not say, which
+// is to say that it has let in the owner alone.
 func CallerOf(ctx context.Context) (c Caller, ok bool) {
 	c, ok = ctx.Value(callerKey{}).(Caller)
 	return c, ok

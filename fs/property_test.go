@@ -12,6 +12,7 @@ import (
 
 	"scvfs/ledger"
 	"scvfs/ledger/fault"
+	"scvfs/workbench"
 )
 
 // checkListed checks of everything that listings show: that stat, the listing
@@ -276,7 +277,7 @@ func TestManyAtOnce(t *testing.T) {
 				_ = c.write(shopCtl, "label x\nbogus\n")
 				_ = c.write("sessions/shop/agent", "codex")
 				if j, ok := f.Job("shop", 1); ok && !j.State.Terminal() {
-					_ = f.Cancel("shop", 1)
+					_ = f.Cancel(workbench.Caller{}, "shop", 1)
 				}
 			}
 		})

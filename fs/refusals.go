@@ -6,51 +6,86 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"scvfs/ledger/fault"
+	"scvfs/workbench"
 )
 
-// refusalsKept is how many refused writes /errors shows.
+// refusalsKept is how many refusals /errors shows: of writes, and of what an
+// agent may not read.
 const refusalsKept = 100
 
-// refusals are the last refused writes, oldest first. Its lock is a leaf.
+// refusals are the last refusals, oldest first. Its lock is a leaf.
 type refusals struct {
 	mu    sync.Mutex
-	lines [][]byte
+	lines []refusal
 	last  time.Time
 }
 
-// record keeps and logs that a write to path was refused.
+// refusal is one line.
+type refusal struct {
+	line []byte
+	who  workbench.Caller
+}
+
+// recordOnce records what is asked for again and again, such as a look into a
+// directory, unless it is kept already.
+func (t *Tree) recordOnce(ctx context.Context, path string, err error) {
+	if !t.refusals.has(t.who(ctx), what(path, err)) {
+		t.record(ctx, path, err)
+	}
+}
+
+// what is what a line says beside when and by whom.
+func what(path string, err error) string { return shown(path) + " " + reason("", err) + "\n" }
+
+// record keeps and logs that something was refused at path.
 func (t *Tree) record(ctx context.Context, path string, err error) {
 	caller, _ := CallerOf(ctx)
 	now, why := t.opt.Clock(), reason("", err)
-	t.refusals.add(now, fmt.Appendf(nil, "%s %d %s %s\n", now.Format(time.RFC3339), caller.PID, shown(path), why))
+	t.refusals.add(now, t.who(ctx), fmt.Appendf(nil, "%s %d %s", now.Format(time.RFC3339), caller.PID, what(path, err)))
 	level := slog.LevelWarn
 	if fault.Is(err, fault.Internal) {
 		level = slog.LevelError
 	}
-	t.opt.Log.LogAttrs(ctx, level, "write refused", slog.String("path", path), slog.Int("pid", caller.PID), slog.String("reason", why))
+	t.opt.Log.LogAttrs(ctx, level, "refused", slog.String("path", path), slog.Int("pid", caller.PID), slog.String("reason", why))
 }
 
-func (r *refusals) add(at time.Time, line []byte) {
+// has tells whether a line is kept that says this of that caller.
+func (r *refusals) has(who workbench.Caller, what string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lines = append(r.lines, line)
+	return slices.ContainsFunc(r.lines, func(l refusal) bool {
+		return l.who.Same(who) && bytes.HasSuffix(l.line, []byte(" "+what))
+	})
+}
+
+func (r *refusals) add(at time.Time, who workbench.Caller, line []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, refusal{line, who})
 	r.lines = r.lines[max(0, len(r.lines)-refusalsKept):]
 	r.last = at
 }
 
-// text returns what /errors shows.
-func (r *refusals) text() []byte {
+// text returns what /errors shows: an agent what was refused to it alone.
+func (r *refusals) text(who workbench.Caller) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return bytes.Join(r.lines, nil)
+	var text []byte
+	for _, l := range r.lines {
+		if !who.Agent || l.who.Same(who) {
+			text = append(text, l.line...)
+		}
+	}
+	return text
 }
 
-// changed is when the last write was refused.
+// changed is when something was refused last.
 func (r *refusals) changed() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,19 +135,19 @@ func (o *outcomes) set(ino uint64, last outcome) {
 }
 
 // refuse records a refused write everywhere that it shows, and returns the
-// line that the file shows from now on.
+// line that the file shows to the writer from now on.
 func (t *Tree) refuse(ctx context.Context, at site, op string, err error) string {
 	why := reason(op, err)
 	t.record(ctx, at.path, fault.New(fault.KindOf(err), "%s: %s", op, why))
 	line := fmt.Sprintf("# last: %s: refused: %s\n", op, why)
-	t.outcomes.set(at.ino, outcome{line: line, at: t.opt.Clock(), refused: true})
+	t.outcomes.set(at.key(t.who(ctx)), outcome{line: line, at: t.opt.Clock(), refused: true})
 	return line
 }
 
 // succeed records that a command was done.
-func (t *Tree) succeed(at site, op string) string {
+func (t *Tree) succeed(who workbench.Caller, at site, op string) string {
 	line := fmt.Sprintf("# last: %s: ok\n", op)
-	t.outcomes.set(at.ino, outcome{line: line, at: t.opt.Clock()})
+	t.outcomes.set(at.key(who), outcome{line: line, at: t.opt.Clock()})
 	return line
 }
 

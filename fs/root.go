@@ -16,25 +16,25 @@ var rootTable = table[none]{
 	changed: func(t *Tree, _ none) time.Time { return t.bench.Started() },
 	newest:  func(t *Tree, _ none) time.Time { return latest(t.lastChange(), t.refusals.changed()) },
 	rows: []row[none]{
-		fixedText("README", func(t *Tree, _ none) ([]byte, error) { return readme(t.opt.MountPoint), nil }),
-		constant("version", func(t *Tree, _ none) string { return t.bench.Version() }),
+		fixedText("README", func(t *Tree, _ none) ([]byte, error) { return readme(t.opt.MountPoint), nil }).to(everybody),
+		constant("version", func(t *Tree, _ none) string { return t.bench.Version() }).to(everybody),
 		ctl(nil,
 			verb[none]{syntax{"maintain", "", "settle what stopped processes left, forget what is older than limits.keep"}, maintain},
 			verb[none]{syntax{"shutdown", "", "stop the daemon; agents go on and the next daemon adopts them"}, shutdown},
-		),
+		).to(everybody),
 		dated("snapshot", allOfThem, (*Tree).lastChange, (*Tree).snapshotText),
 		dated("metrics", allOfThem, (*Tree).measured, (*Tree).metricsText),
 		fixedText("config", (*Tree).configText),
-		dated("errors", noSession, lastRefusal, func(t *Tree, _ none) ([]byte, error) { return t.refusals.text(), nil }),
+		errorsRow.to(everybody),
 		stream("events", func(d tableDir[none]) (source, error) {
 			return &changeSource{feed: d.t.subscribe(), words: everyChange}, nil
 		}),
-		subdir("agents", agentsDir),
-		subdir("active", activeDir),
+		subdir("agents", agentsDir).to(everybody),
+		subdir("active", activeDir).to(everybody),
 		subdir("approvals", newApprovalsDir),
-		subdir("sessions", newSessionsDir),
-		subdir("runs", runsDir),
-		subdir("worktrees", worktreesDir),
+		subdir("sessions", newSessionsDir).to(listers),
+		subdir("runs", runsDir).to(listers),
+		subdir("worktrees", worktreesDir).to(listers),
 	},
 }
 
@@ -65,7 +65,15 @@ func dated(name string, shows scope, mtime func(*Tree) time.Time, draw func(*Tre
 	}}
 }
 
-func lastRefusal(t *Tree) time.Time { return latest(t.bench.Started(), t.refusals.changed()) }
+// errorsRow is /errors. It shows an agent what was refused to it.
+var errorsRow = row[none]{name: "errors", typ: Regular, node: func(d tableDir[none], at site, _ none) Node {
+	t := d.t
+	return textFile{
+		site:  at,
+		mtime: always(func() time.Time { return latest(t.bench.Started(), t.refusals.changed()) }),
+		draw:  func(ctx context.Context) ([]byte, error) { return t.refusals.text(t.who(ctx)), nil },
+	}
+}}
 
 // snapshotText is /snapshot. It is drawn again after each change.
 func (t *Tree) snapshotText(none) ([]byte, error) {

@@ -87,7 +87,7 @@ func runsDir(_ tableDir[none], at site, _ none) Node {
 				return nil, false
 			}
 			dir := at.child(name)
-			dir.ino = runIno(r)
+			dir.ino, dir.readers = runIno(r), readers(r.Session)
 			return tableDir[*ledger.Run]{site: dir, table: &runTable, get: at.t.run(name, r.Created)}, true
 		},
 	}

@@ -13,9 +13,9 @@ import (
 // delegated makes a job that an agent started.
 func (c client) delegated(f *fake) string {
 	c.Helper()
-	f.set(func(f *fake) { f.agents = map[int]string{4242: "codex-abcdef"} })
+	f.be(4242, workbench.Caller{Agent: true, Run: "codex-abcdef", Session: "shop"})
 	c.put("sessions/shop/start", "make")
-	f.set(func(f *fake) { f.agents = nil })
+	f.be(4242, workbench.Caller{})
 	j, ok := f.Job("shop", 1)
 	if !ok || j.Parent != "codex-abcdef" {
 		c.Fatalf("the job is %+v", j)

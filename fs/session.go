@@ -26,7 +26,7 @@ var sessionTable = table[*ledger.Session]{
 			verb[*ledger.Session]{syntax{"label", "[TEXT…]", "say who the session serves"}, setLabel},
 			verb[*ledger.Session]{syntax{"workspace", "DIR", "the directory that new jobs run in"}, setWorkspace},
 		),
-		{name: "start", typ: Regular, node: startFile},
+		row[*ledger.Session]{name: "start", typ: Regular, node: startFile}.agents(startsHere, "start"),
 		approveRow(sessionLive, func(s *ledger.Session) (string, uint64) { return s.ID, 0 }),
 		stream("events", func(d tableDir[*ledger.Session]) (source, error) {
 			s, err := d.get()
@@ -72,10 +72,20 @@ func setWorkspace(_ context.Context, t *Tree, s *ledger.Session, args []string) 
 	return t.bench.SetWorkspace(s.ID, args[0])
 }
 
+// startsHere lets agents start jobs in their own session.
+func startsHere(t *Tree, who workbench.Caller, s *ledger.Session) error {
+	return t.bench.MayStart(who, s.ID)
+}
+
 // startFile is the document that starts jobs in a session.
 func startFile(d tableDir[*ledger.Session], at site, s *ledger.Session) Node {
-	b, id := d.t.bench, s.ID
-	return promptFile(d, at, document{
+	return promptFile(d, at, startBy(d, s.ID, workbench.Caller{}))
+}
+
+// startBy is the document as it is for one who writes to it.
+func startBy(d tableDir[*ledger.Session], id string, by workbench.Caller) document {
+	b := d.t.bench
+	return document{
 		op:    "start",
 		usage: "write a prompt, or a JSON agent call: a job",
 		check: func() error {
@@ -85,12 +95,13 @@ func startFile(d tableDir[*ledger.Session], at site, s *ledger.Session) Node {
 			}
 			return sessionLive(s)
 		},
-		precheck: func(part []byte) error { return b.PrecheckDraft(id, part) },
+		precheck: func(part []byte) error { return b.PrecheckDraft(by, id, part) },
 		accepts: func(whole []byte) error {
 			draft, err := workbench.ParseDraft(whole)
 			if err != nil {
 				return err
 			}
+			draft.By = by
 			return b.CheckDraft(id, draft)
 		},
 		send: func(ctx context.Context, whole []byte) (string, error) {
@@ -98,9 +109,11 @@ func startFile(d tableDir[*ledger.Session], at site, s *ledger.Session) Node {
 			if err != nil {
 				return "", err
 			}
+			draft.By = by
 			return b.Start(ctx, id, draft)
 		},
-	})
+		by: func(by workbench.Caller) document { return startBy(d, id, by) },
+	}
 }
 
 // session finds a session, as long as it is the same one.
@@ -154,14 +167,18 @@ func newSessionsDir(_ tableDir[none], at site, _ none) Node {
 // session is the directory of one session.
 func (d sessionsDir) session(s *ledger.Session) Node {
 	at := d.child(s.ID)
-	at.ino, at.scope = sessionIno(s), scope(s.ID)
+	at.ino, at.scope, at.readers = sessionIno(s), scope(s.ID), readers(s.ID)
 	return tableDir[*ledger.Session]{site: at, table: &sessionTable, get: d.t.session(s.ID, s.Serial)}
 }
 
 // Mkdir implements Maker: it makes a session whose workspace is where the
 // daemon started.
 func (d sessionsDir) Mkdir(ctx context.Context, name string) (Node, error) {
-	s, err := d.t.makeSession(name)
+	err := workbench.OwnersAlone(d.t.who(ctx))
+	var s *ledger.Session
+	if err == nil {
+		s, err = d.t.makeSession(name)
+	}
 	if err != nil {
 		d.t.record(ctx, d.child(name).path, err)
 		return nil, err
@@ -181,7 +198,10 @@ func (t *Tree) makeSession(name string) (*ledger.Session, error) {
 
 // Rmdir implements Remover: it closes a session.
 func (d sessionsDir) Rmdir(ctx context.Context, name string) error {
-	err := d.closeByName(name)
+	err := workbench.OwnersAlone(d.t.who(ctx))
+	if err == nil {
+		err = d.closeByName(name)
+	}
 	if err != nil {
 		d.t.record(ctx, d.child(name).path, err)
 	}

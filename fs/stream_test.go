@@ -140,7 +140,7 @@ func TestSessionEventsTellStartAndEndOnce(t *testing.T) {
 	}
 	// The stream ends with its session.
 	for _, n := range []uint64{1, 2} {
-		if err := f.Dismiss("shop", n); err != nil {
+		if err := f.Dismiss(workbench.Caller{}, "shop", n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -178,7 +178,7 @@ func TestWaitReturnsTheStatusOnceTheJobEnded(t *testing.T) {
 	}
 
 	h = c.follow("sessions/shop/jobs/job-1/wait", false)
-	if err := f.Dismiss("shop", 1); err != nil {
+	if err := f.Dismiss(workbench.Caller{}, "shop", 1); err != nil {
 		t.Fatal(err)
 	}
 	isKind(t, second(h.Read(c.ctx, make([]byte, 100), 0)), fault.Gone, "job-1")

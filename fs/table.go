@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"scvfs/ledger/fault"
+	"scvfs/workbench"
 )
 
 // lastingTTL is how long a transport may keep what never changes while the tree
@@ -22,13 +23,19 @@ type site struct {
 	// tree is served. Of a collection's children it must be said; see
 	// "Caching" in the package comment.
 	lasting bool
+
+	readers readers
+	may     func(who workbench.Caller, act string) error // nil: the owner alone
 }
 
 // child returns the site of a name below s.
 func (s site) child(name string) site {
 	s.path = path.Join(s.path, name)
 	s.ino = childIno(s.ino, name)
-	s.lasting = false
+	s.lasting, s.may = false, nil
+	if s.readers == listers {
+		s.readers = unsaid
+	}
 	return s
 }
 
@@ -36,6 +43,15 @@ func (s site) child(name string) site {
 func (s site) forever() site {
 	s.lasting = true
 	return s
+}
+
+// enter lets in who may look into a directory, once what closes there has
+// settled.
+func (s site) enter(ctx context.Context) error {
+	if err := s.mayRead(ctx); err != nil {
+		return err
+	}
+	return s.settle(ctx)
 }
 
 // settle waits until documents whose jobs could show here have become jobs.
@@ -79,6 +95,10 @@ type row[S any] struct {
 	typ    Type
 	hidden bool                // found by name only, because it blocks
 	shown  func(*Tree, S) bool // nil: always
+
+	readers readers            // besides the owner
+	acts    map[string]rule[S] // that are open to agents
+
 	// node makes the child; what it keeps of s is what identifies it.
 	node func(d tableDir[S], at site, s S) Node
 }
@@ -111,9 +131,9 @@ func (d tableDir[S]) Lookup(ctx context.Context, name string) (Node, error) {
 	}
 	for i := range d.table.rows {
 		if r := &d.table.rows[i]; r.name == name && (r.shown == nil || r.shown(d.t, s)) {
-			at := d.child(name)
+			at := r.open(d.child(name), d)
 			at.lasting = r.shown == nil
-			return r.node(d, at, s), nil
+			return guard(r.node(d, at, s)), nil
 		}
 	}
 	return nil, d.missing(name)
@@ -136,7 +156,7 @@ func (d tableDir[S]) List(ctx context.Context) ([]Entry, error) {
 
 // now waits for closing documents and looks the subject up.
 func (d tableDir[S]) now(ctx context.Context) (S, error) {
-	if err := d.settle(ctx); err != nil {
+	if err := d.enter(ctx); err != nil {
 		var zero S
 		return zero, err
 	}
@@ -171,7 +191,7 @@ type collection struct {
 
 // Attr implements Node.
 func (c collection) Attr(ctx context.Context) (Attr, error) {
-	if err := c.settle(ctx); err != nil {
+	if err := c.enter(ctx); err != nil {
 		return Attr{}, err
 	}
 	at, err := c.mtime()
@@ -187,18 +207,18 @@ func (c collection) Attr(ctx context.Context) (Attr, error) {
 
 // Lookup implements Dir.
 func (c collection) Lookup(ctx context.Context, name string) (Node, error) {
-	if err := c.settle(ctx); err != nil {
+	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
 	if n, ok := c.find(name); ok {
-		return n, nil
+		return guard(n), nil
 	}
 	return nil, c.missing(name)
 }
 
 // List implements Dir.
 func (c collection) List(ctx context.Context) ([]Entry, error) {
-	if err := c.settle(ctx); err != nil {
+	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
 	return c.list()

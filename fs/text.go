@@ -146,7 +146,9 @@ func (l link) Attr(ctx context.Context) (Attr, error) {
 }
 
 // Readlink implements Link.
-func (l link) Readlink(context.Context) (string, error) { return l.target, nil }
+func (l link) Readlink(ctx context.Context) (string, error) {
+	return l.target, l.mayRead(ctx)
+}
 
 var (
 	_ File   = textFile{}

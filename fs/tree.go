@@ -34,7 +34,11 @@ type Bench interface {
 	SetAgent(id, agent string) error
 	DefaultAgent(s *ledger.Session) string
 
-	PrecheckDraft(session string, doc []byte) error
+	Caller(pid int) workbench.Caller
+	MayStart(by workbench.Caller, session string) error
+	MayDirect(by workbench.Caller, j *ledger.Job) error
+
+	PrecheckDraft(by workbench.Caller, session string, doc []byte) error
 	CheckDraft(session string, d workbench.Draft) error
 	Start(ctx context.Context, session string, d workbench.Draft) (string, error)
 	PromptBytes() int64
@@ -52,9 +56,9 @@ type Bench interface {
 	InterruptAndAttach(ctx context.Context, session, conversation, job string, size takeover.Size) (note string, err error)
 	Takeover(session, conversation string) (*workbench.Takeover, bool)
 	EndTakeover(ctx context.Context, session, conversation string) (note, screen string, err error)
-	PrecheckReply(session string, n uint64, part []byte) error
-	CheckReply(session string, n uint64, prompt []byte) error
-	Reply(ctx context.Context, session string, n uint64, prompt []byte) (string, error)
+	PrecheckReply(by workbench.Caller, session string, n uint64, part []byte) error
+	CheckReply(by workbench.Caller, session string, n uint64, prompt []byte) error
+	Reply(ctx context.Context, by workbench.Caller, session string, n uint64, prompt []byte) (string, error)
 	PrecheckResume(host, session string, n uint64, part []byte) error
 	CheckResume(host, session string, n uint64, prompt []byte) error
 	Resume(ctx context.Context, host, session string, n uint64) (string, error)
@@ -73,11 +77,10 @@ type Bench interface {
 	Watch() (stop func())
 	Looked()
 
-	Cancel(session string, n uint64) error
-	Dismiss(session string, n uint64) error
+	Cancel(by workbench.Caller, session string, n uint64) error
+	Dismiss(by workbench.Caller, session string, n uint64) error
 	Wait(ctx context.Context, session string, n uint64) (ledger.JobStatus, error)
 	Seen(session string, n uint64, pid int)
-	RunOf(pid int) string
 	Diff(ctx context.Context, j *ledger.Job, to io.Writer) error
 
 	Subscribe() *workbench.Subscription
@@ -154,7 +157,7 @@ func New(b Bench, opt Options) *Tree {
 
 // Root returns the top directory.
 func (t *Tree) Root() Dir {
-	at := site{t: t, path: "/", ino: rootIno, lasting: true}
+	at := site{t: t, path: "/", ino: rootIno, lasting: true, readers: listers}
 	return tableDir[none]{site: at, table: &rootTable, get: nothing}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"scvfs/ledger"
 	"scvfs/ledger/fault"
+	"scvfs/workbench"
 )
 
 // fullTree has a live session with an ended, a working and a queued job, and a
@@ -124,7 +125,7 @@ func TestRecordAndSnapshotAreJSON(t *testing.T) {
 		t.Errorf("record: %s", text)
 	}
 	before := c.cat("snapshot")
-	f.Cancel("shop", 2)
+	f.Cancel(workbench.Caller{}, "shop", 2)
 	after := c.cat("snapshot")
 	if before == after || !json.Valid([]byte(after)) || !strings.Contains(after, `"cancelled"`) {
 		t.Errorf("snapshot: %s", after)

@@ -57,10 +57,20 @@ func worktreesDir(_ tableDir[none], at site, _ none) Node {
 				return nil, false
 			}
 			dir := at.child(name)
-			dir.ino = worktreeIno(wt)
+			dir.ino, dir.readers = worktreeIno(wt), at.t.worktreeReaders(name)
 			return tableDir[worktree.Worktree]{site: dir, table: &worktreeTable, get: at.t.worktree(name, wt.Created)}, true
 		},
 	}
+}
+
+// worktreeReaders are the agents of the session that the worktree was made in,
+// as long as the run is known that it was made for.
+func (t *Tree) worktreeReaders(name string) readers {
+	r, ok := t.bench.Run(name)
+	if !ok {
+		return nobody
+	}
+	return readers(r.Session)
 }
 
 // worktreeIno tells worktrees apart that had one name after the other.

@@ -338,7 +338,7 @@ func TestWhatIsNotOpenAnyMoreIsWithdrawn(t *testing.T) {
 
 func TestCancelWithdrawsAtOnce(t *testing.T) {
 	for name, cancel := range map[string]func(*fixture) error{
-		"cancel": func(f *fixture) error { return f.Cancel("shop", 1) },
+		"cancel": func(f *fixture) error { return f.Cancel(Caller{}, "shop", 1) },
 		"close":  func(f *fixture) error { return f.CloseSession("shop") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -370,7 +370,7 @@ func TestAnEndWithdrawsAndTheRequestsGoWithTheJob(t *testing.T) {
 	if rec, _ := f.Approval(n); Outcome(rec) != "withdrawn: its job "+ended(j.record().State) {
 		t.Errorf("it is %s", Outcome(rec))
 	}
-	if err := f.Dismiss("shop", 1); err != nil {
+	if err := f.Dismiss(Caller{}, "shop", 1); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := f.Approval(n); ok {

@@ -19,6 +19,7 @@ import (
 type Draft struct {
 	Call   ledger.Call
 	Prompt []byte
+	By     Caller // who asks; an agent's job is one delegation deeper than its own
 
 	steerOnly bool // into the running turn, or not at all
 }

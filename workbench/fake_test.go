@@ -82,6 +82,13 @@ func (r *fakeRuns) RunOf(pid int) (string, bool) {
 	return run, ok
 }
 
+func (r *fakeRuns) Origin(pid int) run.Origin {
+	if id, ok := r.RunOf(pid); ok {
+		return run.Origin{Place: run.Inside, Run: id}
+	}
+	return r.Manager.Origin(pid)
+}
+
 // of returns the process of a run; nil when it was never started.
 func (r *fakeRuns) of(id string) *fakeProcess {
 	r.mu.Lock()
@@ -164,7 +171,7 @@ func openFixture(t failer, state, place string, jobs, backlog int) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conf.Agents = map[string]agent.Entry{"mock": {Like: "claude", Command: "/bin/true"}}
+	conf.Agents = map[string]agent.Entry{"mock": {Like: "claude", Command: "/bin/true", Transport: "cli"}}
 	f := &fixture{routines: before, runs: &fakeRuns{Manager: manager, procs: map[string]*fakeProcess{}}, ledger: led, state: state, place: place, conf: conf}
 	f.open(t)
 	return f

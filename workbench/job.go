@@ -240,8 +240,11 @@ func (w *Workbench) stopped(st stop) {
 
 // Cancel stops a job. It returns once that is recorded; the job says cancelled
 // when its whole process tree is empty. A full disk does not stop it.
-func (w *Workbench) Cancel(session string, n uint64) error {
+func (w *Workbench) Cancel(by Caller, session string, n uint64) error {
 	j, err := w.find(session, n)
+	if err == nil {
+		err = w.MayDirect(by, j.record())
+	}
 	if err != nil {
 		return err
 	}
@@ -254,7 +257,7 @@ func (w *Workbench) Cancel(session string, n uint64) error {
 	case rec.Cancel != nil:
 		return fault.New(fault.Done, "refused: %s is being cancelled already, asked %s", j.address(), rec.Cancel.At.Format(time.RFC3339))
 	}
-	st, sess := w.stop(j, "the owner", time.Now()), j.s.touched()
+	st, sess := w.stop(j, by.String(), time.Now()), j.s.touched()
 	err = w.commit(func(b *ledger.Batch) { st.put(b); b.PutSession(sess) })
 	switch {
 	case err == nil:
@@ -280,8 +283,11 @@ func ended(s ledger.AgentState) string {
 }
 
 // Dismiss forgets a job that has ended.
-func (w *Workbench) Dismiss(session string, n uint64) error {
+func (w *Workbench) Dismiss(by Caller, session string, n uint64) error {
 	j, err := w.find(session, n)
+	if err == nil {
+		err = w.MayDirect(by, j.record())
+	}
 	if err != nil {
 		return err
 	}

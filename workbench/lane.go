@@ -24,6 +24,9 @@ func (w *Workbench) admit(s *session, p *plan) (ledger.AgentState, error) {
 	if w.startsNow(s, call.Session) {
 		return ledger.Starting, nil
 	}
+	if err := w.admitDelegated(s, p); err != nil {
+		return "", err
+	}
 	if len(s.queue) >= w.limits.Backlog {
 		return "", fault.New(fault.Limit, "session %s runs %d jobs and %d wait, as many as limits.jobs and limits.backlog allow: cancel one (echo cancel > …/ctl) or try later",
 			rec.ID, s.running, len(s.queue))

@@ -135,7 +135,7 @@ func TestConversationIsIdleOnceItsResultIsSeen(t *testing.T) {
 		f.process(t, n+1).end(exited, true)
 		f.is(t, n+1, ledger.Failed) // it printed nothing
 		for _, done := range []uint64{n, n + 1} {
-			if err := f.Dismiss("shop", done); err != nil {
+			if err := f.Dismiss(Caller{}, "shop", done); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -300,7 +300,7 @@ func TestResumeRefusals(t *testing.T) {
 	f.process(t, running)
 	stopped := f.start(t, "true")
 	f.process(t, stopped)
-	if err := f.Cancel("shop", stopped); err != nil {
+	if err := f.Cancel(Caller{}, "shop", stopped); err != nil {
 		t.Fatal(err)
 	}
 	f.is(t, stopped, ledger.Cancelled)
@@ -426,7 +426,7 @@ func TestReplyLinksOnce(t *testing.T) {
 	n := f.start(t, `{"agent":"mock","prompt":"one"}`)
 	f.turn(t, n, "v", "r")
 	for range 2 {
-		if _, err := f.Reply(context.Background(), "shop", n, []byte("and now?")); err != nil {
+		if _, err := f.Reply(context.Background(), Caller{}, "shop", n, []byte("and now?")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -38,6 +38,7 @@ func (w *Workbench) maintainEveryMinute() {
 // minute, and on request.
 func (w *Workbench) Maintain() error {
 	w.checkDeadlines()
+	w.opt.Runs.Tidy()
 	var errs []error
 	for _, s := range w.allSessions() {
 		if err := w.maintainSession(s, time.Now().Add(-w.limits.Keep.Duration())); err != nil {

@@ -97,20 +97,20 @@ func actions(f *fixture, m *model) map[string]func(*rapid.T) {
 		"kill shim": ends(ledger.Interrupted, run.Exit{}, false),
 		"cancel": func(t *rapid.T) {
 			n := pick(t, ledger.Working, ledger.Queued)
-			if err := f.Cancel("shop", n); err != nil {
+			if err := f.Cancel(Caller{}, "shop", n); err != nil {
 				t.Fatal(err)
 			}
 			m.jobs[n] = ledger.Cancelled
 			m.fill()
 		},
 		"cancel again": func(t *rapid.T) {
-			if err := f.Cancel("shop", pick(t, terminal...)); !fault.Is(err, fault.Done) {
+			if err := f.Cancel(Caller{}, "shop", pick(t, terminal...)); !fault.Is(err, fault.Done) {
 				t.Fatalf("cancelling a job that has ended: %v", err)
 			}
 		},
 		"dismiss": func(t *rapid.T) {
 			n := pick(t, terminal...)
-			switch err := f.Dismiss("shop", n); {
+			switch err := f.Dismiss(Caller{}, "shop", n); {
 			case m.closed && fault.Is(err, fault.Closed):
 			case m.closed || err != nil:
 				t.Fatalf("dismiss: %v, closed %v", err, m.closed)
@@ -120,7 +120,7 @@ func actions(f *fixture, m *model) map[string]func(*rapid.T) {
 		},
 		"dismiss unfinished": func(t *rapid.T) {
 			n := pick(t, ledger.Working, ledger.Queued)
-			if err := f.Dismiss("shop", n); !fault.Is(err, fault.Busy) {
+			if err := f.Dismiss(Caller{}, "shop", n); !fault.Is(err, fault.Busy) {
 				t.Fatalf("dismissing a job that runs: %v", err)
 			}
 		},

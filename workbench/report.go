@@ -34,7 +34,7 @@ func (w *Workbench) Seen(session string, n uint64, pid int) {
 	if err != nil || !Unreported(j.record()) {
 		return
 	}
-	id := w.RunOf(pid)
+	id := w.Caller(pid).Run
 	if run, ok := w.Run(id); !ok || run.Session != session || run.Conversation != j.record().Thread {
 		return
 	}

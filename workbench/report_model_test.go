@@ -110,7 +110,7 @@ func TestEveryBackgroundJobIsReadOrReportedOnce(t *testing.T) {
 func (d *delegation) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"delegate": func(t *rapid.T) {
-			if n := d.turnNow(t); n != 0 {
+			if n := d.turnNow(t); n != 0 && len(d.Active()) < d.conf.Limits.Jobs { // an agent's jobs do not wait
 				d.children = append(d.children, d.startIn(t, n, "make"))
 			}
 		},

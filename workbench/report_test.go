@@ -29,7 +29,8 @@ func (f *fixture) startIn(t failer, n uint64, doc string) uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr, err := f.Start(WithRun(context.Background(), f.job(t, n).Run), "shop", draft)
+	draft.By = f.agentOf(f.job(t, n).Run)
+	addr, err := f.Start(context.Background(), "shop", draft)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +228,7 @@ func TestALaterTurnOfTheAgentReadsToo(t *testing.T) {
 	f.Seen("shop", child, f.pid(t, next))
 	f.turn(t, next, "v", "r")
 	f.noTurn(t, child)
-	if err := f.Dismiss("shop", up); err != nil {
+	if err := f.Dismiss(Caller{}, "shop", up); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -314,7 +315,7 @@ func TestJobsThatNobodyIsToldOf(t *testing.T) {
 		},
 		"its agent was cancelled": func(t *testing.T, f *fixture, up, child uint64) uint64 {
 			f.script(t, child, "")
-			if err := f.Cancel("shop", up); err != nil {
+			if err := f.Cancel(Caller{}, "shop", up); err != nil {
 				t.Fatal(err)
 			}
 			f.is(t, up, ledger.Cancelled)
@@ -333,15 +334,6 @@ func TestJobsThatNobodyIsToldOf(t *testing.T) {
 			f.is(t, child, ledger.Cancelled)
 			f.is(t, up, ledger.Cancelled)
 			return child
-		},
-		"it was a turn of the agent's own": func(t *testing.T, f *fixture, up, child uint64) uint64 {
-			own := f.startIn(t, up, `{"session":"mock-1","prompt":"go on"}`)
-			f.Seen("shop", child, f.pid(t, up)) // while it works: not counted
-			f.turn(t, up, "v", "r")
-			f.turn(t, own, "v", "r")
-			f.script(t, child, "")
-			f.turn(t, f.turnFor(t, child).Number, "v", "r")
-			return own
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -386,14 +378,14 @@ func TestADismissedTurnsAgentIsTold(t *testing.T) {
 	child := f.startIn(t, up, "true")
 	gone := f.startIn(t, up, "true")
 	f.turn(t, up, "v", "r")
-	if err := f.Dismiss("shop", up); err != nil {
+	if err := f.Dismiss(Caller{}, "shop", up); err != nil {
 		t.Fatal(err)
 	}
 	f.script(t, child, "")
 	turn := f.turnFor(t, child)
 	f.process(t, turn.Number)
 	f.script(t, gone, "")
-	if err := f.Dismiss("shop", gone); err != nil {
+	if err := f.Dismiss(Caller{}, "shop", gone); err != nil {
 		t.Fatal(err)
 	}
 	f.turn(t, turn.Number, "v", "r")

@@ -238,11 +238,11 @@ func (w *Workbench) resumedBefore(j *job) bool {
 	return true
 }
 
-// Reply gives a job's conversation the owner's prompt, queued behind what runs
+// Reply gives a job's conversation the caller's prompt, queued behind what runs
 // there, and returns the new job's address. A job that has ended and was not
 // continued yet is linked to the new one. It is the seed's deliver_to_job.
-func (w *Workbench) Reply(ctx context.Context, session string, n uint64, prompt []byte) (string, error) {
-	j, d, err := w.replyDraft(session, n, prompt)
+func (w *Workbench) Reply(_ context.Context, by Caller, session string, n uint64, prompt []byte) (string, error) {
+	j, d, err := w.replyDraft(by, session, n, prompt)
 	if err != nil {
 		return "", err
 	}
@@ -250,7 +250,6 @@ func (w *Workbench) Reply(ctx context.Context, session string, n uint64, prompt 
 	if err != nil {
 		return "", err
 	}
-	w.startedBy(ctx, p)
 	if rec := j.record(); rec.State.Terminal() && rec.ResumedAs == "" && j.link.TryLock() {
 		defer j.link.Unlock()
 		if j.record().ResumedAs == "" && j.s.job(n) == j {
@@ -261,8 +260,8 @@ func (w *Workbench) Reply(ctx context.Context, session string, n uint64, prompt 
 }
 
 // CheckReply makes every check that Reply would make, and sends nothing.
-func (w *Workbench) CheckReply(session string, n uint64, prompt []byte) error {
-	_, d, err := w.replyDraft(session, n, prompt)
+func (w *Workbench) CheckReply(by Caller, session string, n uint64, prompt []byte) error {
+	_, d, err := w.replyDraft(by, session, n, prompt)
 	if err != nil {
 		return err
 	}
@@ -271,16 +270,19 @@ func (w *Workbench) CheckReply(session string, n uint64, prompt []byte) error {
 
 // PrecheckReply looks at the part of a prompt for Reply that has come so far,
 // and refuses what no continuation can mend.
-func (w *Workbench) PrecheckReply(session string, n uint64, part []byte) error {
+func (w *Workbench) PrecheckReply(by Caller, session string, n uint64, part []byte) error {
 	if err := w.precheckPrompt(part); err != nil {
 		return err
 	}
-	return w.CheckReply(session, n, anyPrompt)
+	return w.CheckReply(by, session, n, anyPrompt)
 }
 
 // replyDraft finds a job, and makes the draft of a follow-up to it.
-func (w *Workbench) replyDraft(session string, n uint64, prompt []byte) (*job, Draft, error) {
+func (w *Workbench) replyDraft(by Caller, session string, n uint64, prompt []byte) (*job, Draft, error) {
 	j, err := w.find(session, n)
+	if err == nil {
+		err = w.MayDirect(by, j.record())
+	}
 	if err != nil {
 		return nil, Draft{}, err
 	}
@@ -289,5 +291,6 @@ func (w *Workbench) replyDraft(session string, n uint64, prompt []byte) (*job, D
 		return nil, Draft{}, fault.New(fault.Busy, "%s has no conversation yet: it waits for a slot", j.address())
 	}
 	d, err := w.followUp(session, conv, prompt, SendQueue)
+	d.By = by
 	return j, d, err
 }

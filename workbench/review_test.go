@@ -121,7 +121,7 @@ func TestACancelEndsAReviewInAnyPhase(t *testing.T) {
 	f, n := reviewed(t, `{"agent":"mock"}`)
 	run, _ := f.phase(t, n, "", "b1", "built it")
 	f.until(t, "a reviewer", func() bool { rec, _ := f.Job("shop", n); return rec.Run != run && f.runs.of(rec.Run) != nil })
-	if err := f.Cancel("shop", n); err != nil {
+	if err := f.Cancel(Caller{}, "shop", n); err != nil {
 		t.Fatal(err)
 	}
 	if rec := f.is(t, n, ledger.Cancelled); rec.Review.Outcome != reviewStopped {
@@ -130,7 +130,7 @@ func TestACancelEndsAReviewInAnyPhase(t *testing.T) {
 	m := f.send(t, "mock-1", "go on") // the lane is free again
 	f.phase(t, m, "", "b1", "done")
 	f.is(t, m, ledger.Completed)
-	if err := f.Dismiss("shop", n); err != nil {
+	if err := f.Dismiss(Caller{}, "shop", n); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := f.Run(run); ok {

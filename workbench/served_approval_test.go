@@ -106,7 +106,7 @@ func TestCancelTakesTheRequestFromTheServer(t *testing.T) {
 	defer f.Watch()()
 	n := f.ask(t, "one")
 	p, number := f.asks(t, n)
-	if err := f.Cancel("shop", n); err != nil {
+	if err := f.Cancel(Caller{}, "shop", n); err != nil {
 		t.Fatal(err)
 	}
 	if rec, _ := f.Approval(number); Outcome(rec) != "withdrawn: its job is being cancelled by the owner" {

@@ -273,7 +273,7 @@ func TestACancelInterruptsAndThenStopsTheServer(t *testing.T) {
 		p.hears("hello ")
 		p.say("ready\nsession s1")
 		p.hears("prompt one")
-		if err := f.Cancel("shop", n); err != nil {
+		if err := f.Cancel(Caller{}, "shop", n); err != nil {
 			t.Fatal(err)
 		}
 		p.hears("stop")

@@ -16,7 +16,7 @@ const doubt = "the daemon died while it wrote to its agent, so it is not known w
 // dialogueOptions is how the agent of a turn is spoken with.
 func (t *turn) dialogueOptions() dialogue.Options {
 	o := dialogue.Options{
-		Agent: t.agent, CWD: t.rec.CWD, Full: t.agent.FullPermissions(), Version: t.w.opt.Version,
+		Agent: t.agent, CWD: t.rec.CWD, Full: t.agent.FullPermissions(), Mode: t.agent.Mode, Version: t.w.opt.Version,
 		Model: t.model(), Effort: t.effort(),
 	}
 	if t.conv != nil {

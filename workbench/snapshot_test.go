@@ -40,7 +40,7 @@ func everyKind(t *testing.T) *fixture {
 	f.is(t, 7, ledger.Failed)
 	stopped := f.start(t, "sleep 1")
 	f.process(t, stopped)
-	if err := f.Cancel("shop", stopped); err != nil {
+	if err := f.Cancel(Caller{}, "shop", stopped); err != nil {
 		t.Fatal(err)
 	}
 	f.is(t, stopped, ledger.Cancelled)
@@ -65,7 +65,7 @@ func (f *fixture) shut(t *testing.T, id string, jobs int) {
 		}
 	}
 	if jobs > 0 {
-		if err := f.Cancel(id, uint64(jobs)); err != nil {
+		if err := f.Cancel(Caller{}, id, uint64(jobs)); err != nil {
 			t.Fatal(err)
 		}
 	}

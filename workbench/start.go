@@ -35,7 +35,7 @@ type plan struct {
 // refuses what no continuation can mend: a session that is not open, more than
 // limits.prompt_bytes, a NUL, a complete first line or JSON object that would
 // be refused.
-func (w *Workbench) PrecheckDraft(session string, doc []byte) error {
+func (w *Workbench) PrecheckDraft(by Caller, session string, doc []byte) error {
 	if _, err := w.open(session); err != nil {
 		return err
 	}
@@ -49,6 +49,7 @@ func (w *Workbench) PrecheckDraft(session string, doc []byte) error {
 	if err != nil || draft == nil {
 		return err
 	}
+	draft.By = by
 	return w.CheckDraft(session, *draft)
 }
 
@@ -90,6 +91,9 @@ func (w *Workbench) plan(session string, d Draft) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{draft: d, workspace: s.record().Workspace}
+	if err := w.delegate(session, p); err != nil {
+		return nil, err
+	}
 	if d.Call.Session != "" {
 		err = w.planFollowUp(s, p)
 	} else {
@@ -189,15 +193,14 @@ func (w *Workbench) diskFloor() error {
 // leastFree is needed to record a job at all, whatever limits.disk_floor says.
 const leastFree = 1 << 20
 
-// Start starts a job in a live session and returns its address; or that of the
-// job whose running turn took the prompt, where the call asks for that. It is
-// the owner's, or, when ctx says so (WithRun), an agent's.
+// Start starts a job of whoever the draft is by in a live session and returns
+// its address; or that of the job whose running turn took the prompt, where the
+// call asks for that.
 func (w *Workbench) Start(ctx context.Context, session string, d Draft) (string, error) {
 	p, err := w.plan(session, d)
 	if err != nil {
 		return "", err
 	}
-	w.startedBy(ctx, p)
 	return w.deliver(ctx, session, p)
 }
 

@@ -91,6 +91,8 @@ type Runs interface {
 	Input(id string) (*os.File, error)
 	EndInput(id string) error
 	StartTerminal(id string) (run.TerminalProcess, *os.File, error)
+	Origin(pid int) run.Origin
+	Tidy()
 }
 
 var _ Runs = (*run.Manager)(nil)

@@ -18,6 +18,7 @@ import (
 	"scvfs/fs/fusefs"
 	nineclient "scvfs/fs/ninep/client"
 	"scvfs/ledger"
+	"scvfs/ledger/fault"
 	"scvfs/workbench"
 	"scvfs/workbench/config"
 	"scvfs/workbench/run"
@@ -145,6 +146,9 @@ func (d *instance) open(flags serveFlags) error {
 		return err
 	}
 	d.runs.OnWarning = func(sentence string) { d.log.Warn(sentence) }
+	if err := d.ownOrphans(); err != nil {
+		return err
+	}
 	table, err := conf.Table()
 	if err != nil {
 		return err
@@ -179,6 +183,19 @@ func (d *instance) open(flags serveFlags) error {
 		return err
 	}
 	d.forget(changes)
+	return nil
+}
+
+// ownOrphans makes this process the one that what a run leaves comes to. It
+// refuses to serve the state that whoever started it is an agent of: an agent's
+// daemon would be the agent's to command.
+func (d *instance) ownOrphans() error {
+	if o := d.runs.Origin(os.Getppid()); o.Place == run.Inside {
+		return fault.New(fault.Denied, "a process of run %s may not start the daemon whose agent it is: the owner does", o.Run)
+	}
+	if err := d.runs.TakeOrphans(); err != nil {
+		d.log.Warn("what a killed shim leaves is found by its environment alone", "err", err)
+	}
 	return nil
 }
 
@@ -264,6 +281,7 @@ func (d *instance) close() {
 		d.bench.Close()
 	}
 	if d.runs != nil {
+		d.runs.Tidy() // while they are still this process's
 		d.runs.Close()
 	}
 	if d.claim != nil {

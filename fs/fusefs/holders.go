@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"scvfs/workbench/run/proc"
 )
 
 // lastOf tells whether a process that closes a descriptor of an inode is seen
@@ -23,11 +21,39 @@ func (p process) lastOf(ino uint64) bool {
 	if holds(p.pid, want) {
 		return false
 	}
-	below, err := proc.Descendants(p.pid)
-	if err != nil {
-		return false
+	for below := []int{p.pid}; len(below) > 0; {
+		children, ok := childrenOf(below[0])
+		if !ok || slices.ContainsFunc(children, func(pid int) bool { return holds(pid, want) }) {
+			return false
+		}
+		below = append(below[1:], children...)
 	}
-	return !slices.ContainsFunc(below, func(s proc.Stat) bool { return holds(s.PID, want) })
+	return true
+}
+
+// childrenOf returns the children of a process; ok is false where the kernel
+// does not tell them.
+func childrenOf(pid int) (children []int, ok bool) {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task"
+	tasks, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, os.IsNotExist(err) // it has ended
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(filepath.Join(dir, task.Name(), "children"))
+		if err != nil {
+			if _, gone := os.Stat(filepath.Join(dir, task.Name())); os.IsNotExist(gone) {
+				continue
+			}
+			return nil, false
+		}
+		for _, word := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				children = append(children, pid)
+			}
+		}
+	}
+	return children, true
 }
 
 // holds tells whether a process has, or may have, a descriptor of the inode.

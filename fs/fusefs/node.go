@@ -71,7 +71,10 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*go
 // this name already is used again, with the new value: the old one may hold a
 // connection or a record that is gone.
 func (n *node) enter(ctx context.Context, name string, child fs.Node, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
-	attr, err := child.Attr(ctx)
+	// A look-up that failed for one client would have the kernel forget the
+	// name for all, and with it where the others stand. What a client may not
+	// look into it meets when it is asked for the directory's mode.
+	attr, err := child.Attr(fs.WithoutCaller(ctx))
 	if err != nil {
 		return nil, n.srv.errno(ctx, "attributes of "+name, err)
 	}

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"bytes"
 	"os"
 	"strconv"
 	"strings"
@@ -16,16 +17,22 @@ const (
 
 // process is what /proc says of a client. The zero value is one that it does
 // not show, such as that of another pid namespace.
+//
+// A process that executes a program, and in it closes descriptors that were
+// not to be inherited, waits for us with a lock that much of /proc takes, stat
+// above all: to read that would be to wait for each other for ever, and
+// everybody who lists processes with us. Only status, fdinfo and children are
+// safe, and stat of one that is on its way out.
 type process struct {
-	pid    int    // of the process, not of the thread that asks
-	start  uint64 // when it started, in clock ticks after boot
-	killed bool   // the asking thread is dying of a signal
+	pid    int  // of the process, not of the thread that asks
+	killed bool // the asking thread is dying of a signal
 }
 
 func (p process) known() bool { return p.pid != 0 }
 
-// same tells whether both are one process; a pid that was used again is not.
-func (p process) same(q process) bool { return p.pid == q.pid && p.start == q.start }
+// same tells whether both are one process. That the number was used again
+// meanwhile, and by one that got the descriptor, is left out of account.
+func (p process) same(q process) bool { return p.pid == q.pid }
 
 // processOf looks up the process of a thread. What cannot be read is not
 // known, and not killed.
@@ -38,27 +45,25 @@ func processOf(tid int) process {
 	if err != nil {
 		return process{}
 	}
-	stat, err := os.ReadFile(dir + "/stat")
-	if err != nil {
-		return process{}
-	}
 	pid, ok := parseGroup(string(status))
-	flags, start, statOK := parseStat(string(stat))
-	if !ok || !statOK {
+	if !ok {
 		return process{}
 	}
-	p := process{pid: pid, start: start, killed: flags&taskKilled == taskKilled}
-	if pid != tid {
-		leader, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	p := process{pid: pid}
+	if exiting(status) {
+		stat, err := os.ReadFile(dir + "/stat")
 		if err != nil {
-			return process{killed: p.killed}
+			return process{}
 		}
-		if _, p.start, ok = parseStat(string(leader)); !ok {
-			return process{killed: p.killed}
-		}
+		flags, _ := parseFlags(string(stat))
+		p.killed = flags&taskKilled == taskKilled
 	}
 	return p
 }
+
+// exiting tells whether a task has given its memory back, which it does before
+// it closes its files.
+func exiting(status []byte) bool { return !bytes.Contains(status, []byte("\nVmSize:")) }
 
 // parseGroup finds the process id in /proc/TID/status.
 func parseGroup(status string) (int, bool) {
@@ -71,18 +76,17 @@ func parseGroup(status string) (int, bool) {
 	return 0, false
 }
 
-// parseStat finds flags (field 9) and start time (field 22) in /proc/TID/stat.
-// Field 2 is the program's name in parentheses, which can hold anything.
-func parseStat(stat string) (flags, start uint64, ok bool) {
+// parseFlags finds the flags (field 9) in /proc/TID/stat. Field 2 is the
+// program's name in parentheses, which can hold anything.
+func parseFlags(stat string) (flags uint64, ok bool) {
 	end := strings.LastIndexByte(stat, ')')
 	if end < 0 {
-		return 0, 0, false
+		return 0, false
 	}
 	fields := strings.Fields(stat[end+1:]) // from field 3 on
-	if len(fields) < 20 {
-		return 0, 0, false
+	if len(fields) <= 9-3 {
+		return 0, false
 	}
-	flags, err1 := strconv.ParseUint(fields[9-3], 10, 64)
-	start, err2 := strconv.ParseUint(fields[22-3], 10, 64)
-	return flags, start, err1 == nil && err2 == nil
+	flags, err := strconv.ParseUint(fields[9-3], 10, 64)
+	return flags, err == nil
 }

@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestProcessOf(t *testing.T) {
 	me := processOf(os.Getpid())
-	if me.pid != os.Getpid() || me.start == 0 || me.killed {
+	if me.pid != os.Getpid() || me.killed {
 		t.Errorf("this process is %+v", me)
 	}
 	tids, err := os.ReadDir("/proc/self/task")
@@ -36,13 +38,6 @@ func TestProcessOf(t *testing.T) {
 	}
 }
 
-func TestAPidUsedAgainIsAnotherProcess(t *testing.T) {
-	p := process{pid: 7, start: 100}
-	if p.same(process{pid: 7, start: 101}) || !p.same(process{pid: 7, start: 100, killed: true}) {
-		t.Error("processes are told apart wrongly")
-	}
-}
-
 func TestADeadProcessIsNotKnown(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
@@ -59,16 +54,60 @@ func TestADeadProcessIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestParseStat(t *testing.T) {
+// A zombie keeps the flags that it died with, and has no memory any more.
+func TestKilledTellsSignalsFromExits(t *testing.T) {
+	for script, want := range map[string]bool{"exit 0": false, "exit 3": false, "kill -TERM $$": true, "kill -KILL $$": true} {
+		cmd := exec.Command("sh", "-c", script)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(30 * time.Second); ; {
+			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+			if err != nil || time.Now().After(deadline) {
+				t.Fatalf("%q does not end: %v", script, err)
+			}
+			if exiting(status) {
+				break
+			}
+		}
+		if p := processOf(cmd.Process.Pid); p.killed != want {
+			t.Errorf("after %q: %+v", script, p)
+		}
+		_ = cmd.Wait()
+	}
+}
+
+func TestChildrenOf(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	children, ok := childrenOf(os.Getpid())
+	if !ok {
+		t.Skip("this kernel tells no children")
+	}
+	if !slices.Contains(children, cmd.Process.Pid) {
+		t.Errorf("%d is not among %d", cmd.Process.Pid, children)
+	}
+	if children, ok := childrenOf(1 << 30); !ok || len(children) != 0 {
+		t.Errorf("nobody has children %d, %v", children, ok)
+	}
+}
+
+func TestParseFlags(t *testing.T) {
 	tail := " S 1 2 3 4 5 1028 7 8 9 10 11 12 13 14 15 16 17 18 424242 20 21\n"
 	for _, name := range []string{"sh", "a b", "x) S 1 (y", ")", ""} {
-		flags, start, ok := parseStat("77 (" + name + ")" + tail)
-		if !ok || flags != 1028 || start != 424242 {
-			t.Errorf("of %q: %d, %d, %v", name, flags, start, ok)
+		flags, ok := parseFlags("77 (" + name + ")" + tail)
+		if !ok || flags != 1028 {
+			t.Errorf("of %q: %d, %v", name, flags, ok)
 		}
 	}
 	for _, bad := range []string{"", "1", "1 (x)", "1 (x) S 1 2", "1 (x)" + strings.ReplaceAll(tail, "1028", "-1")} {
-		if _, _, ok := parseStat(bad); ok {
+		if _, ok := parseFlags(bad); ok {
 			t.Errorf("%q was taken", bad)
 		}
 	}
@@ -89,7 +128,7 @@ func TestParseGroup(t *testing.T) {
 	}
 }
 
-func FuzzParseStat(f *testing.F) {
+func FuzzParseFlags(f *testing.F) {
 	for _, path := range []string{"/proc/self/stat", "/proc/1/stat"} {
 		if stat, err := os.ReadFile(path); err == nil {
 			f.Add(string(stat))
@@ -97,9 +136,9 @@ func FuzzParseStat(f *testing.F) {
 	}
 	f.Add("1 (x) y (z) S")
 	f.Fuzz(func(t *testing.T, stat string) {
-		flags, start, ok := parseStat(stat)
-		if !ok && (flags|start) != 0 && !strings.Contains(stat, ")") {
-			t.Errorf("%d, %d out of nothing", flags, start)
+		flags, ok := parseFlags(stat)
+		if !ok && flags != 0 && !strings.Contains(stat, ")") {
+			t.Errorf("%d out of nothing", flags)
 		}
 	})
 }

@@ -136,10 +136,11 @@ func (s *Server) panicked(value any) fuse.Status {
 
 // withCaller adds who asks to go-fuse's context.
 func withCaller(ctx context.Context) context.Context {
+	var c fs.Caller
 	if from, ok := fuse.FromContext(ctx); ok {
-		return fs.WithCaller(ctx, fs.Caller{PID: int(from.Pid), UID: from.Uid})
+		c = fs.Caller{PID: int(from.Pid), UID: from.Uid}
 	}
-	return ctx
+	return fs.WithCaller(ctx, c)
 }
 
 // logWriter takes go-fuse's own lines. While leaving, replies to those who are

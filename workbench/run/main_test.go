@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 			os.Stdout.Close()
 			time.Sleep(time.Hour)
 		case "daemon":
-			daemon(os.Args[2], os.Args[3])
+			daemon(os.Args[2], os.Args[3], len(os.Args) > 4)
 		case "terminal-daemon":
 			terminalDaemon(os.Args[2], os.Args[3])
 		case "agent":
@@ -62,9 +62,18 @@ func deafShim(dir string) {
 	time.Sleep(time.Hour)
 }
 
-// daemon starts a run that was created and stays until it is killed.
-func daemon(root, run string) {
+// daemon starts a run that was created and stays until it is killed. One that
+// takes orphans looks after them.
+func daemon(root, run string, takes bool) {
 	m, err := New(root, "/proc/self/exe", "shim")
+	if err == nil && takes {
+		err = m.TakeOrphans()
+		go func() {
+			for ; ; time.Sleep(10 * time.Millisecond) {
+				m.Tidy()
+			}
+		}()
+	}
 	if err == nil {
 		_, err = m.Start(run)
 	}

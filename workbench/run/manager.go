@@ -30,11 +30,14 @@ type Manager struct {
 	follows *follows
 
 	patience time.Duration // stopPatience, but in tests
+	origins  origins
+	orphans  orphans
 
-	mu    sync.Mutex
-	live  map[string]*process // by run: those that are watched
-	shims map[int]*process    // the same by the shim's number
-	lines map[string]*os.File // by run: our ends of the lines of those on terminals; closed, the run hangs up
+	mu     sync.Mutex
+	live   map[string]*process // by run: those that are watched
+	shims  map[int]*process    // the same by the shim's number
+	forked map[proc.ID]bool    // shims that are children of this process
+	lines  map[string]*os.File // by run: our ends of the lines of those on terminals; closed, the run hangs up
 }
 
 // New returns a manager of the runs in the directory root, which it makes. The
@@ -67,7 +70,8 @@ func New(root string, argv ...string) (*Manager, error) {
 	}
 	m := &Manager{
 		root: root, argv: append([]string{name}, argv[1:]...), exe: exe, closed: make(chan struct{}),
-		live: map[string]*process{}, shims: map[int]*process{}, lines: map[string]*os.File{}, patience: stopPatience,
+		live: map[string]*process{}, shims: map[int]*process{}, forked: map[proc.ID]bool{}, lines: map[string]*os.File{},
+		patience: stopPatience,
 	}
 	m.follows = newFollows(m.warn)
 	return m, nil
@@ -130,25 +134,6 @@ func (m *Manager) List() ([]string, error) {
 	return runs, nil
 }
 
-// RunOf returns the live run that a process or thread belongs to: the one
-// whose shim it descends from, or is. It goes by the processes alone, whatever
-// their environment says.
-func (m *Manager) RunOf(pid int) (run string, ok bool) {
-	self, err := proc.ReadStat(pid)
-	if err != nil {
-		return "", false
-	}
-	chain, _ := proc.Ancestors(pid)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, s := range append([]proc.Stat{self}, chain...) {
-		if p := m.shims[s.PID]; p != nil && p.shim.Is(s) {
-			return p.run, true
-		}
-	}
-	return "", false
-}
-
 // open opens a run's directory; fault.NotFound when there is none.
 func (m *Manager) open(run string) (*os.Root, error) {
 	if !isRun(run) {
@@ -196,6 +181,7 @@ func (m *Manager) forget(p *process) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.live, p.run)
+	delete(m.forked, p.shim)
 	m.cut(p.run)
 	if m.shims[p.shim.PID] == p {
 		delete(m.shims, p.shim.PID)

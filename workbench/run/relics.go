@@ -29,7 +29,8 @@ const killPatience = 10 * time.Second
 //     their leader, or somebody in them that is the run's, has kept the number
 //     from being given away, or
 //   - it descends from one that is the run's, or
-//   - it was found to be the run's before.
+//   - it was found to be the run's before, or
+//   - it came to this process as an orphan, whose ever it was (see orphans).
 //
 // On a terminal the agent leads a session as well, of the group's number.
 type relics struct {
@@ -55,7 +56,8 @@ func (m *Manager) clear(run string, shim proc.ID, grace time.Duration) {
 		}
 		dir.Close()
 	}
-	stopped, left, err := endTree(r.find, grace)
+	stopped, left, err := endTree(m.orStrays(r.find), grace)
+	m.collectOrphans()
 	m.warn(fmt.Sprintf("the shim of run %s died without saying how the run ended%s", run, tally(stopped, left, err)))
 }
 

@@ -69,6 +69,7 @@ func (m *Manager) start(spec Spec, t *terminal) (*process, error) {
 		_ = handle.Signal(unix.SIGKILL) // it has no run, so it has nothing left to do
 		<-handle.Done()
 		collect(handle.ID())
+		m.unfork(handle.ID())
 		handle.Close()
 		return nil, err
 	}
@@ -105,6 +106,8 @@ func (m *Manager) spawn(run string, more ...*os.File) (h *proc.Handle, greet *os
 	for _, f := range more {
 		files = append(files, f.Fd()) // which makes it a blocking one, as the agent wants it
 	}
+	m.orphans.spawning.RLock()
+	defer m.orphans.spawning.RUnlock()
 	pidfd := -1
 	pid, err := syscall.ForkExec(fdPath(m.exe), append(m.argv[:len(m.argv):len(m.argv)], m.Path(run, "")), &syscall.ProcAttr{
 		Dir: "/", Env: shimEnv, Files: files,
@@ -122,6 +125,9 @@ func (m *Manager) spawn(run string, more ...*os.File) (h *proc.Handle, greet *os
 		greet.Close()
 		return nil, nil, spawnError(run, err)
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forked[h.ID()] = true
 	return h, greet, nil
 }
 

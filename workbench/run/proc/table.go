@@ -72,25 +72,3 @@ func Descendants(root int) ([]Stat, error) {
 	}
 	return living, nil
 }
-
-// deepest bounds a walk to the ancestors, should the numbers change so under
-// the walk that it would go round.
-const deepest = 1024
-
-// Ancestors returns the parent of a process or thread, the parent's parent and
-// so on, up to the first process. It ends early when one of them leaves
-// meanwhile; fault.NotFound when the process itself is gone.
-func Ancestors(pid int) ([]Stat, error) {
-	s, err := ReadStat(pid)
-	if err != nil {
-		return nil, err
-	}
-	var chain []Stat
-	for s.PPID > 0 && len(chain) < deepest {
-		if s, err = ReadStat(s.PPID); err != nil {
-			break
-		}
-		chain = append(chain, s)
-	}
-	return chain, nil
-}
