@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,6 +15,9 @@ import (
 // back, which then goes on with what was said in the terminal.
 func caseAttach(a *agentCase) {
 	a.ended(a.start(a.script("SAY: The first answer.")), "completed")
+	if a.client.name == "claude" {
+		a.acceptTerms()
+	}
 	conversation := filepath.Join(a.mount, "sessions", a.name, "conversations", a.client.name+"-1")
 	takeover := filepath.Join(conversation, "takeover")
 	p := a.newPane(110, 36)
@@ -25,8 +31,14 @@ func caseAttach(a *agentCase) {
 	p.attach("", conversation)
 	p.sees("The first answer.")
 	p.same(takeover)
-	p.do("send-keys", "-l", "-t", p.target, "HISTORY")
-	p.sees("HISTORY")
+	typed := time.Time{}
+	p.until("what is typed", func() bool {
+		if time.Since(typed) > 5*time.Second { // one that still starts may take no notice
+			p.do("send-keys", "-l", "-t", p.target, "HISTORY")
+			typed = time.Now()
+		}
+		return strings.Contains(p.text(), "HISTORY")
+	})
 	const answer = "history: 2 user prompts"
 	pressed := time.Time{}
 	p.until("the answer", func() bool {
@@ -48,4 +60,31 @@ func caseAttach(a *agentCase) {
 	a.sh(fmt.Sprintf("echo end > '%s/ctl'", takeover))
 	p.left(0, "attach: the terminal has ended: ")
 	a.says(a.ended(a.send("conversations/"+a.client.name+"-1/queue", "HISTORY"), "completed"), "history: 3 user prompts", "2. HISTORY")
+}
+
+// acceptTerms answers what Claude Code asks a person who starts it for the
+// first time: its theme, the key, and whether the directory is to be trusted.
+func (a *agentCase) acceptTerms() {
+	a.t.Helper()
+	path := filepath.Join(a.world.dir, ".claude.json")
+	settings := map[string]any{}
+	text, err := os.ReadFile(path) // what it has kept of the first turn
+	if err == nil {
+		err = json.Unmarshal(text, &settings)
+	}
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	key := environment("")["ANTHROPIC_API_KEY"]
+	maps.Copy(settings, map[string]any{
+		"hasCompletedOnboarding": true, "lastOnboardingVersion": "2.1.332", "theme": "dark", "bypassPermissionsModeAccepted": true,
+		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}},
+		"projects":              map[string]any{a.dir: map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}},
+	})
+	if text, err = json.Marshal(settings); err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		a.t.Fatal(err)
+	}
 }
