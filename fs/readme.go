@@ -24,8 +24,8 @@ const readmeText = `Coding agents as files: ls and cat show jobs, echo controls 
   cat errors snapshot metrics config       refused writes, everything, numbers
 
 A prompt is sent when its file is closed. A ctl file shows its commands and how
-the last one went. To choose the agent or an option for one job:
-
+the last one went. You are an agent? Read, start and reply in your own session;
+the rest is the owner's. To choose the agent or an option for one job:
   printf '#!scv agent=codex effort=high\nfix it\n' > sessions/shop/start
 `
 

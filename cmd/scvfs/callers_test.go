@@ -272,7 +272,7 @@ func (w *world) restartUnderFire() {
 // judge checks what came of each attempt.
 func (w *world) judge(targets []target, all []attempt) {
 	w.t.Helper()
-	if len(all) < 1000 {
+	if len(all) < 800 {
 		w.t.Errorf("only %d attempts", len(all))
 	}
 	writable := map[string]bool{}

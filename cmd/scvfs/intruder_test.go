@@ -109,10 +109,10 @@ func (t target) try() (all []attempt) {
 		did("mknod", syscall.Mknod(inside, syscall.S_IFIFO|0o600, 0))
 		did("rmdir", syscall.Rmdir(t.Path))
 	default:
-		for _, flags := range []int{os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC | os.O_APPEND} {
-			for _, act := range t.Acts {
-				did("write "+act, write(t.Path, flags, act))
-			}
+		ways := []int{os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC | os.O_APPEND}
+		for i := range max(len(ways), len(t.Acts)) {
+			act := t.Acts[i%len(t.Acts)]
+			did("write "+act, write(t.Path, ways[i%len(ways)], act))
 		}
 		did("unlink", syscall.Unlink(t.Path))
 		did("read", look(t.Path))
