@@ -20,6 +20,8 @@ const readmeText = `Coding agents as files: ls and cat show jobs, echo controls 
 
   tail -f /dev/null < approvals/watch &    I watch: what agents ask waits for me
   cat sessions/shop/jobs/job-1/approve     what it asks; echo yes or no into it
+  echo attach > sessions/shop/conversations/codex-1/ctl
+                                           its own terminal: takeover/screen, input
   cat events                               all changes from now on, as JSON
   cat errors snapshot metrics config       refused writes, everything, numbers
 

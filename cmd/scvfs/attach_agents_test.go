@@ -29,7 +29,15 @@ func caseAttach(a *agentCase) {
 		}
 	}()
 	p.attach("", conversation)
-	p.sees("The first answer.")
+	accepted := false
+	p.until("the conversation", func() bool {
+		text := p.text()
+		if !accepted && strings.Contains(text, "Yes, I accept") { // Claude Code asks whether no questions are meant
+			accepted = true
+			p.keys("Down", "Enter")
+		}
+		return strings.Contains(text, "The first answer.")
+	})
 	p.same(takeover)
 	typed := time.Time{}
 	p.until("what is typed", func() bool {
@@ -49,13 +57,13 @@ func caseAttach(a *agentCase) {
 		}
 		return strings.Contains(p.text(), answer)
 	})
-	p.resize(100, 30)
-	p.until("the new size", func() bool { return a.sh(fmt.Sprintf("cat '%s/size'", takeover)) == "100x30\n" })
 	p.same(takeover)
 	p.keys(`C-\`)
 	p.left(0, "attach: detached; the agent goes on")
 	p.attach("", takeover)
 	p.sees(answer)
+	p.resize(100, 30)
+	p.until("the new size", func() bool { return a.sh(fmt.Sprintf("cat '%s/size'", takeover)) == "100x30\n" })
 	p.same(takeover)
 	a.sh(fmt.Sprintf("echo end > '%s/ctl'", takeover))
 	p.left(0, "attach: the terminal has ended: ")
