@@ -16,12 +16,10 @@ const readmeText = `Coding agents as files: ls and cat show jobs, echo controls 
   tail -f sessions/shop/jobs/job-1/log     what it does; see state, diff, usage
   echo cancel > sessions/shop/jobs/job-1/ctl
   echo 'and now?' > sessions/shop/jobs/job-1/reply
-  rmdir sessions/shop/jobs/job-1           forgets it once it has ended
+  ls sessions/shop/conversations           attach > ctl: the agent's terminal
 
   tail -f /dev/null < approvals/watch &    I watch: what agents ask waits for me
   cat sessions/shop/jobs/job-1/approve     what it asks; echo yes or no into it
-  echo attach > sessions/shop/conversations/codex-1/ctl
-                                           its own terminal: takeover/screen, input
   cat events                               all changes from now on, as JSON
   cat errors snapshot metrics config       refused writes, everything, numbers
 
