@@ -75,4 +75,3 @@ func (w *Workbench) forgetSession(s *session) error {
 	w.announce(Change{Kind: SessionGone, Session: rec.ID})
 	return nil
 }
-

@@ -131,4 +131,3 @@ func (t *turn) cutOff(end ending) []stop {
 	}
 	return cut
 }
-

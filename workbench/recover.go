@@ -190,15 +190,8 @@ func (t *turn) restore() error {
 // again starts the job afresh when no shim ever took its run: nothing was
 // sent, and the run is void, so nothing is sent twice.
 func (t *turn) again() {
-	var next *turn
-	if t.untilDone("new start", func() (err error) {
-		next, err = t.replace(true)
-		return err
-	}) != nil {
-		return
-	}
+	next := t.newRun(true)
 	if next == nil {
-		t.settle(ending{state: ledger.Cancelled, detail: "by " + t.cancelled().By + ", before it ran", exit: "not started"})
 		return
 	}
 	if t.j.record().Worktree != t.rec.ID { // else the job goes on in it
@@ -213,18 +206,25 @@ func (t *turn) again() {
 // anew gives a job whose prompt was not handed over a run of its own: the
 // server that was to take it has ended.
 func (t *turn) anew() {
-	var next *turn
+	if next := t.newRun(false); next != nil {
+		next.serve()
+	}
+}
+
+// newRun has the job served by a new run, as replace does, and returns its
+// turn; nil when the job was cancelled meanwhile, which it settles, or the
+// daemon stops.
+func (t *turn) newRun(void bool) (next *turn) {
 	if t.untilDone("new start", func() (err error) {
-		next, err = t.replace(false)
+		next, err = t.replace(void)
 		return err
 	}) != nil {
-		return
+		return nil
 	}
 	if next == nil {
 		t.settle(ending{state: ledger.Cancelled, detail: "by " + t.cancelled().By + ", before it ran", exit: "not started"})
-		return
 	}
-	next.serve()
+	return next
 }
 
 // replace commits a new run in place of the job's, which is forgotten when it
@@ -242,6 +242,11 @@ func (t *turn) replace(void bool) (*turn, error) {
 	}
 	old := t.runWithout()
 	g := w.grant(t.j, rec, sess, t.agent)
+	if r := rec.Review; r != nil && len(r.Runs) > 0 {
+		review := *r
+		review.Runs = append(slices.Clone(r.Runs[:len(r.Runs)-1]), rec.Run)
+		rec.Review = &review
+	}
 	err := w.advance(t.j, rec, also{
 		sess: sess,
 		put: func(b *ledger.Batch) {
