@@ -24,6 +24,7 @@ type pane struct {
 	target string // the window
 	env    []string
 	ended  *sync.Once
+	starts int // of the client
 }
 
 // outer is the shell in a pane; a shell that starts it would lose its prompt.
@@ -125,27 +126,27 @@ func (p *pane) sees(text string) {
 	p.until(fmt.Sprintf("%q", text), func() bool { return strings.Contains(p.text(), text) })
 }
 
-// attach starts the client; its exit code is shown behind "rc=". It waits for
-// the picture.
+// attach starts the client and waits until it has the terminal.
 func (p *pane) attach(flags, path string) {
 	p.w.t.Helper()
-	p.starts(flags, path)
+	p.start(flags, path)
 	p.until("the client", func() bool {
 		return strings.HasPrefix(p.do("display-message", "-p", "-t", p.target, "#{alternate_on} #{pane_title}"), "1 attach: ")
 	})
 }
 
-// starts types the command.
-func (p *pane) starts(flags, path string) {
+// start types the command.
+func (p *pane) start(flags, path string) {
 	p.w.t.Helper()
-	p.types(fmt.Sprintf(`clear; was=$(stty -g); "$SCVFS" attach %s '%s'; echo "rc=$?"; [ "$was" = "$(stty -g)" ] && echo as before`, flags, path))
+	p.starts++
+	p.types(fmt.Sprintf(`clear; was=$(stty -g); "$SCVFS" attach %s '%s'; echo "start %d: rc=$?"; [ "$was" = "$(stty -g)" ] && echo as before`, flags, path, p.starts))
 }
 
 // left waits for the client's end, and looks whether it says what it should,
 // ends with this code, and leaves the terminal as it was.
 func (p *pane) left(code int, says string) {
 	p.w.t.Helper()
-	p.sees(fmt.Sprintf("\nrc=%d\nas before\nouter>", code))
+	p.sees(fmt.Sprintf("\nstart %d: rc=%d\nas before\nouter>", p.starts, code))
 	flat := strings.ReplaceAll(p.text(), "\n", "") // lines are wrapped
 	if !strings.Contains(flat, says) {
 		p.w.t.Fatalf("it does not say %q:\n%s", says, p.text())
@@ -353,7 +354,7 @@ func TestAttachWatchesOnly(t *testing.T) {
 	everyMount(t, func(t *testing.T, w *world, conversation string) {
 		p := w.newPane(90, 24)
 		takeover := filepath.Join(conversation, "takeover")
-		p.starts("--read-only", conversation)
+		p.start("--read-only", conversation)
 		p.left(1, "is not taken over, and watching takes nothing over")
 		p.attach("", conversation)
 		p.types("PS1='inner> '; clear")
@@ -379,7 +380,7 @@ func TestAttachInterruptsTheJob(t *testing.T) {
 	w, conversation := attachable(t, false)
 	p := w.newPane(90, 24)
 	w.sh(`echo 'sleep 1000' > "$S/conversations/sh-1/queue"; until grep -q working "$J/job-2/state"; do sleep 0.02; done`)
-	p.starts("", conversation)
+	p.start("", conversation)
 	p.left(1, "attach: refused: ")
 	w.want(`cat "$J/job-2/status"`, "running\n")
 	p.attach("--interrupt", conversation)
@@ -421,16 +422,16 @@ func TestAttachEndsWithTheDaemon(t *testing.T) {
 func TestAttachRefuses(t *testing.T) {
 	w, conversation := attachable(t, false)
 	p := w.newPane(90, 24)
-	p.starts("", conversation+"/../../jobs/job-1")
+	p.start("", conversation+"/../../jobs/job-1")
 	p.left(1, "is no conversation and no takeover")
-	p.starts("", conversation+"/none")
+	p.start("", conversation+"/none")
 	p.left(1, "there is no ")
-	p.starts("< /dev/null", conversation)
+	p.start("< /dev/null", conversation)
 	p.left(1, "/dev/stdin is no terminal")
-	p.starts("--detach-key d", conversation)
+	p.start("--detach-key d", conversation)
 	p.left(2, `cannot detach`)
 	p.types("export TERM=dumb")
-	p.starts("", conversation)
+	p.start("", conversation)
 	p.left(1, "cannot be drawn on (TERM=dumb)")
 	w.refused(`"`+binary+`" attach a b`, "attach takes one conversation or takeover")
 }
