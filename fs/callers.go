@@ -84,7 +84,7 @@ func (t *Tree) who(ctx context.Context) workbench.Caller {
 		return who
 	}
 	c, ok := CallerOf(ctx)
-	if !ok {
+	if !ok || c.Bound && c.PID == 0 {
 		return workbench.Caller{}
 	}
 	return t.bench.Caller(c.PID)

@@ -432,3 +432,27 @@ func TestAttributesWithoutACallerAreTheOwners(t *testing.T) {
 		t.Errorf("%v, %v", fmt.Sprint(got), err)
 	}
 }
+
+// A transport that learned once who connected answers for him, also when he has
+// ended, and for one of whom it knows no process.
+func TestABoundCallerIsWhoOpenedTheFile(t *testing.T) {
+	c, f := newShop(t)
+	agent := workbench.Caller{Agent: true, Run: "sh-abcdef", Session: "shop"}
+	f.be(77, agent)
+	as := func(caller Caller) context.Context { return WithCaller(context.Background(), caller) }
+	file := must(c.at("sessions/shop/ctl")).(File)
+	if _, err := file.Open(as(Caller{PID: 77, Bound: true}), Mode{Write: true}); !fault.Is(err, fault.Denied) {
+		t.Errorf("an agent behind a connection: %v", err)
+	}
+	far := as(Caller{Bound: true})
+	h := must(file.Open(far, Mode{Write: true}))
+	if _, err := h.Write(far, []byte("label far\n")); err != nil {
+		t.Errorf("a connection that names nobody: %v", err)
+	}
+	gone := as(Caller{PID: 78, Bound: true})
+	h = must(must(c.at("sessions/shop/start")).(File).Open(gone, Mode{Write: true}))
+	f.be(78, workbench.Caller{Unclear: "it has ended"})
+	if _, err := h.Write(gone, []byte("more")); err != nil {
+		t.Errorf("the opener has ended: %v", err)
+	}
+}

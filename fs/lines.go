@@ -93,7 +93,7 @@ func (f lineFile) Open(ctx context.Context, mode Mode) (Handle, error) {
 			return nil, err
 		}
 	}
-	h := &lineHandle{f: f, mode: mode}
+	h := &lineHandle{f: f, mode: mode, opener: who}
 	if mode.Read {
 		return h, h.take(who)
 	}
@@ -113,6 +113,8 @@ type lineHandle struct {
 	f    lineFile
 	mode Mode
 	view view
+
+	opener workbench.Caller
 
 	mu   sync.Mutex
 	own  []byte // outcome of this handle's last write, until it is read
@@ -161,7 +163,10 @@ func (h *lineHandle) Write(ctx context.Context, p []byte) (int, error) {
 	if !h.mode.Write {
 		return 0, fault.New(fault.Denied, "%s is open for reading only", h.f.path)
 	}
-	who := h.f.t.who(ctx)
+	who := h.opener
+	if c, ok := CallerOf(ctx); !ok || !c.Bound {
+		who = h.f.t.who(ctx)
+	}
 	ctx = as(ctx, who)
 	used, acted := 0, false
 	for used < len(p) {

@@ -134,6 +134,10 @@ type Closer struct {
 type Caller struct {
 	PID int // process id (a thread's is fine); 0 for one without a number here
 	UID uint32
+	// Bound says that the transport learned it once, when somebody connected
+	// or opened the file, and that nothing tells who acts now: by then that
+	// process may have ended. With no PID the transport answers for it.
+	Bound bool
 }
 
 type callerKey struct{}

@@ -14,8 +14,8 @@ func TestConversationAsFiles(t *testing.T) {
 		"shop/job-2\ncompleted\ntwo\ncompleted\njob-1\njob-2\n")
 	w.want(`echo 'echo three' > "$J/job-2/reply"; cat "$J/job-2/reply"; cat "$J/job-3/wait" "$J/job-3/resumed-from/result"; readlink "$J/job-2/resumed-as"`,
 		"shop/job-3\ncompleted\ntwo\n../../../shop/jobs/job-3\n")
-	w.refused(`echo x > "$S/conversations/sh-1/steer"`, "not supported")
-	w.want(`tail -n 1 "$S/conversations/sh-1/steer"`, "# last: steer: refused: sh takes no prompt into a running turn over the transport cli: write to queue\n")
+	w.refused(`echo x > "$S/conversations/sh-1/steer"`, "No such file")
+	w.want(`tail -n 1 "$S/conversations/sh-1/steer"`, "# last: steer: refused: no turn of conversation sh-1 runs: write to queue\n")
 	w.want(`echo release > "$S/conversations/sh-1/ctl"; ls "$S/conversations" | wc -l; cat "$J/job-1/status"`, "0\ncompleted\n")
 }
 

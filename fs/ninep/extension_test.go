@@ -96,7 +96,7 @@ func TestOnlyARelaySpeaksForOthers(t *testing.T) {
 			client.open(1, "waits", 0)
 			waits.say("x")
 			client.read(1, 0, 10)
-			if got, want := waits.callers[0], (fs.Caller{PID: c.want, UID: uint32(os.Geteuid())}); got != want {
+			if got, want := waits.callers[0], (fs.Caller{PID: c.want, UID: uint32(os.Geteuid()), Bound: true}); got != want {
 				t.Errorf("asked by %+v, want %+v", got, want)
 			}
 		})

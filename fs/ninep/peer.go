@@ -17,7 +17,7 @@ import (
 func callerOf(nc net.Conn) (fs.Caller, error) {
 	socket, ok := nc.(*net.UnixConn)
 	if !ok {
-		return fs.Caller{UID: uint32(os.Geteuid())}, nil
+		return fs.Caller{UID: uint32(os.Geteuid()), Bound: true}, nil
 	}
 	raw, err := socket.SyscallConn()
 	if err != nil {
@@ -32,5 +32,5 @@ func callerOf(nc net.Conn) (fs.Caller, error) {
 	if err != nil {
 		return fs.Caller{}, fault.New(fault.Internal, "the peer of a socket cannot be found out: %w", err)
 	}
-	return fs.Caller{PID: int(peer.Pid), UID: peer.Uid}, nil
+	return fs.Caller{PID: int(peer.Pid), UID: peer.Uid, Bound: true}, nil
 }

@@ -200,7 +200,7 @@ func TestWhoAsksIsKnown(t *testing.T) {
 	c.open(1, "waits", 0)
 	waits.say(strings.Repeat("x", firstWord+1)) // so that it is read twice
 	c.read(1, 0, 10_000)
-	want := fs.Caller{PID: os.Getpid(), UID: uint32(os.Geteuid())}
+	want := fs.Caller{PID: os.Getpid(), UID: uint32(os.Geteuid()), Bound: true}
 	for _, got := range waits.callers {
 		if got != want {
 			t.Errorf("asked by %+v, want %+v", got, want)
