@@ -66,6 +66,9 @@ func (w *Workbench) forgetSession(s *session) error {
 		c.endTakeover("closing the session")
 		c.retireServer("its session was forgotten")
 	}
+	for _, c := range s.conversations() {
+		s.dropConversation(c)
+	}
 	w.mu.Lock()
 	delete(w.sessions, rec.ID)
 	w.mu.Unlock()

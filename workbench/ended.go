@@ -120,12 +120,12 @@ func ownUsage(u *agent.Usage, before *ledger.Usage) *ledger.Usage {
 // cutOff ends the jobs that wait in the lane of an interrupted turn. The
 // caller holds s.tr.
 func (t *turn) cutOff(end ending) []stop {
-	if end.state != ledger.Interrupted || t.conv == nil {
+	if end.state != ledger.Interrupted || t.lane == nil {
 		return nil
 	}
 	var cut []stop
 	for _, j := range t.j.s.queue {
-		if j.record().Conversation == t.rec.Conversation {
+		if j.record().Conversation == t.j.record().Conversation {
 			cut = append(cut, stop{j: j, rec: j.next(ledger.Interrupted, t.j.address()+", which it waited for, was interrupted; resume that first")})
 		}
 	}

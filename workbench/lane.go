@@ -203,6 +203,7 @@ func (w *Workbench) grant(j *job, rec *ledger.Job, sess *ledger.Session, a *agen
 		g.turn.srv = g.conv.server
 	case runRec.Transport != agent.TransportCLI:
 		g.turn.srv = w.newServer(j.s, g.conv, a, runRec)
+		g.turn.srv.kept = g.turn.srv.kept && rec.Review == nil
 	}
 	return g
 }
@@ -223,8 +224,8 @@ func (g *grant) review(j *job, rec *ledger.Job, a *agent.Agent) *grant {
 // nextOf is the record of a server's run with one more job, nil when the job
 // needs a run of its own.
 func (w *Workbench) nextOf(v *server, rec *ledger.Job, conv *ledger.Conversation, a *agent.Agent) *ledger.Run {
-	if v == nil || v.agent != a {
-		return nil
+	if v == nil || v.agent != a || rec.Review != nil {
+		return nil // the phases of a review are runs of their own
 	}
 	now, ok := w.Run(v.id)
 	if !ok || now.State.Terminal() {
@@ -232,7 +233,9 @@ func (w *Workbench) nextOf(v *server, rec *ledger.Job, conv *ledger.Conversation
 	}
 	next := *now
 	next.Turn, next.State, next.Detail, next.Updated = conv.Turns+1, ledger.Starting, "", rec.Updated
-	next.Jobs = append(slices.Clone(now.Jobs), rec.Number)
+	if next.Jobs = slices.Clone(now.Jobs); !slices.Contains(next.Jobs, rec.Number) {
+		next.Jobs = append(next.Jobs, rec.Number)
+	}
 	return &next
 }
 

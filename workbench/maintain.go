@@ -45,7 +45,7 @@ func (w *Workbench) Maintain() error {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(append(errs, w.sweepRuns(), w.sweepSessions(), w.sweepLost())...)
+	return errors.Join(append(errs, w.forgetRuns(time.Now().Add(-w.limits.Keep.Duration())), w.sweepRuns(), w.sweepSessions(), w.sweepLost())...)
 }
 
 func (w *Workbench) maintainSession(s *session, before time.Time) error {
@@ -85,21 +85,18 @@ func (w *Workbench) forget(j *job) (sessionGone bool, err error) {
 	defer j.link.Unlock()
 	rec := j.record()
 	sess := j.s.touched()
-	left := w.runOfOthers(rec)
+	left, gone := w.runsWithout(rec)
 	if err := w.commit(func(b *ledger.Batch) {
 		b.PutSession(sess)
 		b.DeleteJob(rec.Session, rec.Number)
-		switch {
-		case left != nil:
-			b.PutRun(left)
-		case rec.Run != "":
-			b.DeleteRun(rec.Run)
+		for _, run := range left {
+			b.PutRun(run)
+		}
+		for _, id := range gone {
+			b.DeleteRun(id)
 		}
 		for _, a := range j.asks {
 			b.DeleteApproval(a.record().Number)
-		}
-		for _, id := range earlierRuns(rec) {
-			b.DeleteRun(id)
 		}
 	}); err != nil {
 		return false, err
@@ -107,10 +104,10 @@ func (w *Workbench) forget(j *job) (sessionGone bool, err error) {
 	j.s.publish(sess)
 	w.approvals.drop(j.asks)
 	jobs := j.s.remove(j)
-	if left != nil {
-		w.showRun(left)
+	for _, run := range left {
+		w.showRun(run)
 	}
-	w.removeFiles(rec, left == nil)
+	w.removeFiles(rec, gone)
 	w.announce(jobChange(JobGone, rec))
 	if jobs == 0 && sess.Closed {
 		return true, w.forgetSession(j.s)
@@ -118,45 +115,59 @@ func (w *Workbench) forget(j *job) (sessionGone bool, err error) {
 	return false, nil
 }
 
-// runOfOthers is the record that a forgotten job's run has without it; nil when
-// nothing else needs the run: no other job, and no server that goes on.
-func (w *Workbench) runOfOthers(rec *ledger.Job) *ledger.Run {
-	now, ok := w.Run(rec.Run)
-	if !ok {
-		return nil
+// runsWithout are the runs of a forgotten job: the records, without it, of
+// those that something else needs, another job or a server that goes on, and the
+// names of those that nothing does.
+func (w *Workbench) runsWithout(rec *ledger.Job) (left []*ledger.Run, gone []string) {
+	ids := []string{rec.Run}
+	if rec.Review != nil {
+		ids = append(ids, rec.Review.Runs...)
 	}
-	left := *now
-	left.Jobs = slices.DeleteFunc(slices.Clone(now.Jobs), func(n uint64) bool { return n == rec.Number })
-	if len(left.Jobs) == 0 && now.State.Terminal() {
-		return nil
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		now, ok := w.Run(id)
+		if !ok {
+			continue
+		}
+		run := *now
+		run.Jobs = slices.DeleteFunc(slices.Clone(now.Jobs), func(n uint64) bool { return n == rec.Number })
+		if len(run.Jobs) == 0 && now.State.Terminal() {
+			gone = append(gone, id)
+		} else {
+			left = append(left, &run)
+		}
 	}
-	return &left
-}
-
-// earlierRuns are the runs of a reviewed job but for the one that its record
-// names. A server that goes on is not among them.
-func earlierRuns(rec *ledger.Job) []string {
-	if rec.Review == nil {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(rec.Review.Runs), func(id string) bool { return id == rec.Run })
+	return left, gone
 }
 
 // removeFiles removes what a forgotten job leaves. What cannot be removed now
 // is swept by maintenance: the job is gone all the same.
-func (w *Workbench) removeFiles(rec *ledger.Job, withRun bool) {
+func (w *Workbench) removeFiles(rec *ledger.Job, runs []string) {
 	var err error
-	if rec.Run != "" && withRun {
-		w.dropRun(rec.Run)
-		err = w.opt.Runs.Remove(rec.Run)
-	}
-	for _, id := range earlierRuns(rec) {
+	for _, id := range runs {
 		w.dropRun(id)
 		err = errors.Join(err, w.opt.Runs.Remove(id))
 	}
 	if err = errors.Join(err, os.RemoveAll(filepath.Dir(w.JobFile(rec, "prompt")))); err != nil {
 		w.log.Warn("files of a forgotten job stay behind until maintenance", "job", address(rec.Session, rec.Number), "err", err)
 	}
+}
+
+// forgetRuns forgets the runs that ended and serve no job, such as takeovers:
+// those older than limits.keep, or of a session that is gone.
+func (w *Workbench) forgetRuns(before time.Time) error {
+	var errs []error
+	for _, rec := range w.Runs() {
+		if !rec.State.Terminal() || len(rec.Jobs) > 0 || rec.Ended.After(before) && w.session(rec.Session) != nil {
+			continue
+		}
+		if err := w.commit(func(b *ledger.Batch) { b.DeleteRun(rec.ID) }); err != nil {
+			return err
+		}
+		w.dropRun(rec.ID)
+		errs = append(errs, w.opt.Runs.Remove(rec.ID))
+	}
+	return errors.Join(errs...)
 }
 
 // sweepRuns sets aside run directories that no record names: a daemon died

@@ -159,6 +159,8 @@ func (t *turn) nextPhase(review *ledger.Review, prompt []byte, end *ending) (beg
 		return false, nil
 	}
 	rec := t.j.next(t.j.record().State, "")
+	fresh := *review // this may be tried again
+	review = &fresh
 	rec.Review = review
 	old := t.runRecord(end.state, end.detail)
 	if old.Updated, old.Ended = rec.Updated, rec.Updated; end.lives {
@@ -167,7 +169,9 @@ func (t *turn) nextPhase(review *ledger.Review, prompt []byte, end *ending) (beg
 	convRec := t.phaseConversation(*end, old, rec)
 	a, err := w.phaseAgent(rec)
 	if err != nil {
-		return false, err
+		*end = ending{state: ledger.Failed, detail: "the review cannot go on: " + err.Error(), exit: end.exit, ran: true, lives: end.lives}
+		t.outcome = reviewStopped
+		return false, nil
 	}
 	g := w.grant(t.j, rec, s.touched(), a)
 	if review.Runs = slices.Clone(review.Runs); len(review.Runs) == 0 {

@@ -91,7 +91,8 @@ func (w *Workbench) recoverJob(j *job) {
 		if c == nil && !reviews(rec) {
 			c = &conversation{rec: &ledger.Conversation{ID: rec.Conversation, Session: rec.Session}}
 		}
-		if t.srv = w.newServer(j.s, c, a, runRec); t.srv.kept {
+		t.srv = w.newServer(j.s, c, a, runRec)
+		if t.srv.kept = t.srv.kept && rec.Review == nil; t.srv.kept {
 			c.server = t.srv
 		}
 	}
@@ -240,6 +241,9 @@ func (t *turn) replace(void bool) (*turn, error) {
 	if last := t.j.record(); last.Review != nil && len(last.Review.Runs) > 1 {
 		rec.State, rec.Detail = last.State, last.Detail
 	}
+	if void && t.conv != nil && t.conv.server == t.srv {
+		t.conv.server = nil // it never began
+	}
 	old := t.runWithout()
 	g := w.grant(t.j, rec, sess, t.agent)
 	if r := rec.Review; r != nil && len(r.Runs) > 0 {
@@ -282,4 +286,21 @@ func (t *turn) runWithout() *ledger.Run {
 	rec := *now
 	rec.Jobs = slices.DeleteFunc(slices.Clone(rec.Jobs), func(n uint64) bool { return n == t.j.number })
 	return &rec
+}
+
+// adoptRun adopts a run that serves no job, trying again for what passes, such
+// as a limit of open files.
+func (w *Workbench) adoptRun(id string) (proc run.Process, standing run.Standing, err error) {
+	t := &turn{w: w, rec: &ledger.Run{ID: id}}
+	tries := 0
+	_ = t.untilDone("adoption", func() error {
+		if proc, standing, err = w.opt.Runs.Adopt(id); fault.Is(err, fault.NotFound) {
+			standing, err = run.Never, nil
+		}
+		if tries++; tries == adoptTries {
+			return nil
+		}
+		return err
+	})
+	return proc, standing, err
 }

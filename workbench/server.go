@@ -55,7 +55,7 @@ type server struct {
 	turn      *turn             // that it serves now
 	began     time.Time         // when that began
 	limit     *time.Timer       // of its time; nil for none
-	late      bool              // which was reached
+	settled   bool              // the end was recorded, or is being
 	ending    *agent.Outcome    // the turn's, while the process ends with it
 	endedAt   time.Time         // when the turn ended so
 	retired   string            // why it serves no turn any more; empty while it does
@@ -103,6 +103,7 @@ func (v *server) serve(proc run.Process, t *turn) {
 		v.w.setLive(v.id, proc)
 	case v.turn == t:
 		t.live(proc)
+		v.arm(t)
 		v.goOn(t)
 	default:
 		t.live(proc)
@@ -146,9 +147,6 @@ func (v *server) attend() error {
 				f()
 			}
 			v.carryOut()
-		case <-after(v.limit):
-			v.limit = nil
-			v.timeUp()
 		case <-after(v.retry):
 			v.retry = nil
 		case <-v.proc.Done():
@@ -168,9 +166,10 @@ func after(t *time.Timer) <-chan time.Time {
 }
 
 func (v *server) stopTimers() {
-	for _, t := range []*time.Timer{v.limit, v.retry} {
-		if t != nil {
-			t.Stop()
+	for _, t := range []**time.Timer{&v.limit, &v.retry} {
+		if *t != nil {
+			(*t).Stop()
+			*t = nil
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"context"
 	"fmt"
 
 	"scvfs/ledger/fault"
@@ -102,10 +103,14 @@ func (v *server) rebind() {
 // steer puts a text into the turn that runs. It waits for the server's
 // goroutine, and is called with no lock held. fault.Unsupported when the agent
 // cannot take it, fault.NotFound when no turn runs.
-func (v *server) steer(text []byte) (job string, err error) {
+func (v *server) steer(ctx context.Context, text []byte) (job string, err error) {
 	reply := make(chan struct{})
 	if !v.box.post(func() {
 		defer close(reply)
+		if v.settled || isClosed(v.proc.Done()) {
+			err = v.errGone()
+			return
+		}
 		if v.turn == nil || v.ending != nil {
 			err = fault.New(fault.NotFound, "no turn runs that could take a prompt")
 			return
@@ -121,7 +126,19 @@ func (v *server) steer(text []byte) (job string, err error) {
 		return job, err
 	case <-v.over:
 		return "", v.errGone()
+	case <-ctx.Done():
+		return "", fault.New(fault.Interrupted, "interrupted while the agent was given the prompt; it may get it all the same")
 	case <-v.w.ctx.Done():
 		return "", fault.New(fault.Gone, "the daemon is stopping")
+	}
+}
+
+// isClosed tells whether a channel is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }

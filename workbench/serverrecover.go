@@ -91,13 +91,9 @@ func (t *turn) adoptServer(proc run.Process) {
 
 // abandon ends a server whose run was settled without it.
 func (v *server) abandon() {
-	v.retired = "it could not be adopted"
+	v.retired, v.settled = "it could not be adopted", true
 	v.turn = nil
-	v.close()
-	close(v.over)
-	for _, f := range v.box.close() {
-		f()
-	}
+	v.finish()
 }
 
 // recoverServers adopts the servers that an earlier daemon left between two
@@ -122,8 +118,11 @@ func (w *Workbench) recoverServers(s *session) {
 			c = &conversation{rec: &ledger.Conversation{ID: rec.Conversation, Session: id}}
 		}
 		v := w.newServer(s, c, a, rec)
-		if c.server = v; forgotten || s.record().Closed {
-			c.retireServer("its conversation is forgotten")
+		switch {
+		case forgotten || s.record().Closed || c.server != nil:
+			v.box.post(func() { v.retire("its conversation is forgotten, closed, or has a newer one") })
+		default:
+			c.server = v
 		}
 		w.spawn(func() { v.adopt(rec) })
 	}
@@ -132,7 +131,7 @@ func (w *Workbench) recoverServers(s *session) {
 // adopt takes over a server between two turns.
 func (v *server) adopt(rec *ledger.Run) {
 	defer v.guard()
-	proc, standing, err := v.w.opt.Runs.Adopt(v.id)
+	proc, standing, err := v.w.adoptRun(v.id)
 	if err != nil || standing == run.Never {
 		v.w.log.Error("a server cannot be adopted", "run", v.id, "err", err)
 		v.proc = gone{}

@@ -51,24 +51,26 @@ func (v *server) begin(t *turn) {
 		return
 	}
 	v.fresh = t
+	v.arm(t)
 	v.carryOut()
+}
+
+// arm begins the time limit of a turn of a server that is kept. The shim keeps
+// that of a run that is one turn.
+func (v *server) arm(t *turn) {
+	if !v.kept {
+		return
+	}
+	proc := v.proc // the server's goroutine may wait for an agent that does not read
+	v.limit = time.AfterFunc(time.Until(v.began.Add(phaseTimeout(t.j.record()))), func() {
+		t.late.Store(true)
+		v.stopTurn(t, proc)
+	})
 }
 
 // goOn follows a turn that has its prompt.
 func (v *server) goOn(t *turn) {
-	if v.kept { // the shim keeps the time of a run that is one turn
-		v.limit = time.NewTimer(time.Until(v.began.Add(phaseTimeout(t.j.record()))))
-	}
 	_ = t.begun(v.proc) // fails only when the daemon stops
-}
-
-// timeUp ends a turn that reached its time limit.
-func (v *server) timeUp() {
-	if v.turn == nil || v.ending != nil {
-		return
-	}
-	v.late = true
-	v.stopTurn(v.turn, v.proc)
 }
 
 // stopTurn has the agent end its turn, and stops its whole tree when that has
@@ -110,7 +112,7 @@ func (v *server) turnEnded(out agent.Outcome) {
 	v.withdrawAll("its turn ended")
 	v.ending, v.endedAt = &out, time.Now()
 	switch {
-	case v.late || t.cancelled() != nil:
+	case t.late.Load() || t.cancelled() != nil:
 		v.kill()
 	case v.kept && v.retired == "":
 		v.settleTurn(t, out)
@@ -148,7 +150,6 @@ func (v *server) endProcess() {
 // settleTurn settles a turn whose process goes on.
 func (v *server) settleTurn(t *turn, out agent.Outcome) {
 	v.stopTimers()
-	v.limit = nil
 	end := verdict(nil, run.Exit{}, true, out)
 	end.exit, end.usage, end.ran, end.lives = "server goes on", out.Usage, true, true
 	t.noteUnknown(out.Unknown)
@@ -201,9 +202,14 @@ func (v *server) settle() {
 
 // settleEnd is settle once the dialogue is over.
 func (v *server) settleEnd() {
+	if v.settled {
+		return
+	}
+	v.settled = true
+	defer v.finish()
 	v.withdrawAll("its agent has ended")
 	exit, known := v.proc.Exit()
-	if t := v.turn; t != nil && v.unsent && !v.late && t.cancelled() == nil {
+	if t := v.turn; t != nil && v.unsent && !t.late.Load() && t.cancelled() == nil {
 		v.turn, t.log = nil, nil
 		v.settleAlone(exit, known)
 		v.w.spawn(t.anew)
@@ -213,11 +219,19 @@ func (v *server) settleEnd() {
 		v.settleAlone(exit, known)
 	}
 	v.turn = nil
-	v.close()
-	close(v.over)
-	for _, f := range v.box.close() {
+}
+
+// finish lets go of what the server has, and of those who wait for its end.
+func (v *server) finish() {
+	if v.retired == "" {
+		v.retired = "it has ended"
+	}
+	for _, f := range v.box.close() { // which find the server at its end
 		f()
 	}
+	v.turn = nil
+	v.close()
+	close(v.over)
 }
 
 // judge tells how a turn ended whose process is gone.
@@ -233,7 +247,7 @@ func (v *server) judge(t *turn, exit run.Exit, known bool) ending {
 	}
 	var end ending
 	switch {
-	case cancel == nil && v.late:
+	case cancel == nil && t.late.Load():
 		end = ending{state: ledger.TimedOut, detail: fmt.Sprintf("stopped at its time limit of %s", phaseTimeout(t.j.record()))}
 	case cancel == nil && v.ending != nil:
 		end = verdict(nil, run.Exit{}, true, *out) // the process was ended by us

@@ -220,6 +220,14 @@ func (t *turn) logEnd(end ending) {
 	t.close()
 }
 
+// name is whom a line of the daemon's log is about: the job, or the run of none.
+func (t *turn) name() string {
+	if t.j == nil {
+		return t.rec.ID
+	}
+	return t.j.address()
+}
+
 // untilDone tries f until it works or the daemon stops, which is its only
 // error: what failed is a full disk mostly, which passes.
 func (t *turn) untilDone(what string, f func() error) error {
@@ -230,7 +238,7 @@ func (t *turn) untilDone(what string, f func() error) error {
 			return nil
 		}
 		if tick == nil {
-			t.w.log.Error("a job's "+what+" cannot be recorded yet; trying again", "job", t.j.address(), "err", err)
+			t.w.log.Error("a job's "+what+" cannot be recorded yet; trying again", "of", t.name(), "err", err)
 			tick = time.NewTicker(retryEvery)
 			defer tick.Stop()
 		}

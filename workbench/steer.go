@@ -33,7 +33,7 @@ func (s *session) runningServer(id string) (v *server, busy bool) {
 // and returns the job that runs it. It is empty, without an error, when the
 // draft is to go on as a job of its own: no turn runs, or the agent cannot take
 // it and the call has another policy for that.
-func (w *Workbench) steer(session string, p *plan) (job string, err error) {
+func (w *Workbench) steer(ctx context.Context, session string, p *plan) (job string, err error) {
 	call := p.draft.Call
 	if call.OnBusy != steering {
 		return "", nil
@@ -45,7 +45,7 @@ func (w *Workbench) steer(session string, p *plan) (job string, err error) {
 	v, busy := s.runningServer(call.Session)
 	switch {
 	case v != nil:
-		job, err = v.steer(p.draft.Prompt)
+		job, err = v.steer(ctx, p.draft.Prompt)
 	case busy:
 		err = cannotSteer(p)
 	default:
@@ -85,8 +85,8 @@ func (w *Workbench) checkSteer(session string, p *plan) error {
 }
 
 // deliver starts a plan's job, or hands its prompt to the turn that runs.
-func (w *Workbench) deliver(_ context.Context, session string, p *plan) (string, error) {
-	job, err := w.steer(session, p)
+func (w *Workbench) deliver(ctx context.Context, session string, p *plan) (string, error) {
+	job, err := w.steer(ctx, session, p)
 	if job != "" || err != nil {
 		return job, err
 	}

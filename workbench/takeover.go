@@ -160,7 +160,10 @@ func (w *Workbench) hold(session, id string, size takeover.Size, interrupt bool,
 	s.tr.Lock()
 	defer s.tr.Unlock()
 	c := s.conversation(id)
-	if c == nil {
+	switch {
+	case w.session(session) != s:
+		return nil, closedFault(session)
+	case c == nil:
 		return nil, noConversation(s, id)
 	}
 	if k := c.taken.Load(); k != nil && !interrupt {
@@ -190,9 +193,9 @@ func (w *Workbench) beginTakeover(s *session, c *conversation, size takeover.Siz
 	k := &Takeover{w: w, s: s, conv: c, ready: make(chan struct{}), over: make(chan struct{})}
 	runRec := w.newTakeoverRun(rec)
 	k.id = runRec.ID
-	if !w.enter(k) {
+	if err := w.enter(k); err != nil {
 		w.dropRun(k.id)
-		return nil, fault.New(fault.Gone, "refused: the daemon is stopping, and starts no takeover")
+		return nil, err
 	}
 	var st *stop
 	if c.turn != nil && c.turn.record().Cancel == nil {
@@ -220,7 +223,7 @@ func (w *Workbench) beginTakeover(s *session, c *conversation, size takeover.Siz
 	}
 	before := c.retireServer("its conversation was taken over")
 	if !w.spawn(func() { k.serve(turn, before, runRec, size) }) {
-		k.release(ledger.Interrupted, "the daemon stopped before it began")
+		go k.fail(fault.New(fault.Gone, "the daemon stopped before the terminal was opened")) // it needs s.tr
 	}
 	return k, nil
 }
@@ -239,15 +242,18 @@ func (w *Workbench) newTakeoverRun(conv *ledger.Conversation) *ledger.Run {
 	return r
 }
 
-// enter counts a takeover among those that run, unless none starts any more.
-func (w *Workbench) enter(k *Takeover) bool {
+// enter counts a takeover among those that run, unless none may start.
+func (w *Workbench) enter(k *Takeover) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closing || w.noTakeovers {
-		return false
+	switch {
+	case w.closing || w.noTakeovers:
+		return fault.New(fault.Gone, "refused: the daemon is stopping, and starts no takeover")
+	case len(w.taken) >= w.limits.Takeovers: // another session was faster
+		return fault.New(fault.Limit, "refused: %d takeovers run, as many as limits.takeovers allows", len(w.taken))
 	}
 	w.taken[k] = true
-	return true
+	return nil
 }
 
 func (w *Workbench) leaveTaken(k *Takeover) {

@@ -147,7 +147,7 @@ func (w *Workbench) recoverTakeovers(s *session) {
 func (k *Takeover) bury() {
 	k.failed = fault.New(fault.Gone, "the daemon stopped while conversation %s was taken over", k.conv.rec.ID)
 	close(k.ready)
-	proc, standing, err := k.w.opt.Runs.Adopt(k.id)
+	proc, standing, err := k.w.adoptRun(k.id)
 	if err == nil && standing == run.Live {
 		t := &turn{w: k.w, rec: &ledger.Run{ID: k.id}}
 		if t.halt(proc) != nil {

@@ -194,7 +194,7 @@ func (k *Takeover) commitEnd(state ledger.AgentState, detail string) error {
 		next.State, next.Detail, next.Updated = state, detail, time.Now()
 		next.Ended = next.Updated
 		conv := k.conv.touched(k.s, next.Updated)
-		known := k.s.conversation(conv.ID) == k.conv
+		known := k.s.conversation(conv.ID) == k.conv && w.session(rec.Session) == k.s
 		if err := w.commit(func(b *ledger.Batch) {
 			b.PutRun(&next)
 			if known {

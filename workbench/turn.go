@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 
 	"scvfs/ledger"
 	"scvfs/workbench/activity"
@@ -28,6 +29,7 @@ type turn struct {
 	agent   *agent.Agent
 	rec     *ledger.Run   // its record as the turn began
 	lane    *conversation // that it holds: the same, but a builder's for its reviewer
+	late    atomic.Bool   // its time limit was reached, which its server keeps
 	outcome string        // of a review that is over
 	conv    *conversation // whose turn this is; nil when its record is gone
 	parser  agent.Parser  // of a CLI; nil with srv

@@ -186,7 +186,9 @@ func New(opt Options) (*Workbench, error) {
 // Close ends all takeovers and stops watching. Jobs go on: their shims hold
 // them, and the next daemon adopts them. It returns when nothing of the workbench runs any more.
 func (w *Workbench) Close() {
-	w.EndTakeovers(context.Background())
+	end, stop := context.WithTimeout(context.Background(), 4*w.limits.Grace.Duration()+time.Second)
+	w.EndTakeovers(end)
+	stop()
 	w.mu.Lock()
 	w.closing = true
 	w.mu.Unlock()
