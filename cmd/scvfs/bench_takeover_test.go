@@ -46,16 +46,14 @@ func benchInput(b *testing.B, _ *world, ours *filesTerminal, tmux *tmuxServer) {
 		awaitShown(b, t, "ready\n")
 	}
 	round := 0
-	control := tmux.control(b)
-	for _, c := range []struct {
-		name   string
-		beside benchTerminal
-	}{{"takeover-key", tmux}, {"takeover-key-control", control}} {
-		b.Run(c.name, func(b *testing.B) {
-			duel(b, c.name, func() time.Duration { round++; return keyTime(b, ours, round) },
-				func() time.Duration { round++; return keyTime(b, c.beside, round) })
-		})
-	}
+	next := func(b *testing.B, t benchTerminal) time.Duration { round++; return keyTime(b, t, round) }
+	b.Run("takeover-key", func(b *testing.B) {
+		duel(b, "takeover-key", func() time.Duration { return next(b, ours) }, func() time.Duration { return next(b, tmux) })
+	})
+	b.Run("takeover-key-kept", func(b *testing.B) {
+		kept, control := ours.keep(b, "screen"), tmux.control(b)
+		duel(b, "takeover-key-kept", func() time.Duration { return next(b, kept) }, func() time.Duration { return next(b, control) })
+	})
 }
 
 // keyTime types a line key by key and returns what one typically took.
@@ -94,43 +92,43 @@ func benchScreenReads(b *testing.B, w *world, ours *filesTerminal, tmux *tmuxSer
 		t.types("cat " + page + "\r")
 		awaitShown(b, t, "the last row")
 	}
-	const count = 300
 	control := tmux.control(b)
-	for _, c := range []struct{ name, file, command string }{
-		{"takeover-read", "screen", "capture-pane -p -t a"},
-		{"takeover-read-ansi", "screen.ansi", "capture-pane -p -e -t a"},
+	for _, c := range []struct {
+		name         string
+		ours, beside func() string
+	}{
+		{"takeover-read", ours.shows, tmux.shows},
+		{"takeover-read-kept", ours.keep(b, "screen").shows, control.shows},
+		{"takeover-read-ansi-kept", ours.keep(b, "screen.ansi").shows, func() string { return control.do("capture-pane -p -e -t a") }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			looks := func(look func() int) float64 {
-				begin := time.Now()
-				for range count {
-					if look() < benchRows {
-						b.Fatal("the screen is not there")
-					}
-				}
-				return float64(time.Since(begin)) / count
-			}
-			look := func() int {
-				text, err := os.ReadFile(ours.dir + c.file)
-				if err != nil {
-					b.Fatal(err)
-				}
-				return len(text)
-			}
 			wall := &pair{name: c.name, show: showTime}
 			cpu := &pair{name: c.name + "-cpu", show: showTime}
 			for b.Loop() {
-				was := cpuTime(b, w.pid())
-				wall.ours = append(wall.ours, looks(look))
-				cpu.ours = append(cpu.ours, (cpuTime(b, w.pid())-was)/count)
-				was = cpuTime(b, tmux.pid)
-				wall.beside = append(wall.beside, looks(func() int { return len(control.do(c.command)) }))
-				cpu.beside = append(cpu.beside, (cpuTime(b, tmux.pid)-was)/count)
+				wallTime, cpuTime := lookTime(b, w.pid(), c.ours)
+				wall.ours, cpu.ours = append(wall.ours, wallTime), append(cpu.ours, cpuTime)
+				wallTime, cpuTime = lookTime(b, tmux.pid, c.beside)
+				wall.beside, cpu.beside = append(wall.beside, wallTime), append(cpu.beside, cpuTime)
 			}
 			wall.report(b)
 			cpu.report(b)
 		})
 	}
+}
+
+// lookTime is what one look takes of the clock, and of the processor in the
+// process that answers.
+func lookTime(b *testing.B, server int, look func() string) (wall, cpu float64) {
+	b.Helper()
+	const count = 200
+	was, begin := cpuTime(b, server), time.Now()
+	for range count {
+		if !strings.Contains(look(), "last row") {
+			b.Fatal("the screen is not there")
+		}
+	}
+	wall = float64(time.Since(begin))
+	return wall / count, (cpuTime(b, server) - was) / count
 }
 
 // colouredPage fills a terminal with text in a few colours.

@@ -175,6 +175,45 @@ func (f *filesTerminal) shows() string {
 	return string(text)
 }
 
+// keptTerminal is a takeover whose input and screen stay open.
+type keptTerminal struct {
+	b             *testing.B
+	input, screen *os.File
+	buf           []byte
+}
+
+// keep opens input and one of the screen's files until the end of b.
+func (f *filesTerminal) keep(b *testing.B, name string) *keptTerminal {
+	b.Helper()
+	k := &keptTerminal{b: b, buf: make([]byte, 128<<10)}
+	var err error
+	if k.input, err = os.OpenFile(f.dir+"input", os.O_WRONLY, 0); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { k.input.Close() })
+	if k.screen, err = os.Open(f.dir + name); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { k.screen.Close() })
+	return k
+}
+
+func (k *keptTerminal) types(text string) {
+	k.b.Helper()
+	if _, err := k.input.WriteString(text); err != nil {
+		k.b.Fatal(err)
+	}
+}
+
+func (k *keptTerminal) shows() string {
+	k.b.Helper()
+	n, err := k.screen.ReadAt(k.buf, 0)
+	if err != nil && err != io.EOF {
+		k.b.Fatal(err)
+	}
+	return string(k.buf[:n])
+}
+
 // benchTerminal is a terminal of either side.
 type benchTerminal interface {
 	types(text string)
@@ -185,6 +224,7 @@ var (
 	_ benchTerminal = (*tmuxServer)(nil)
 	_ benchTerminal = (*tmuxControl)(nil)
 	_ benchTerminal = (*filesTerminal)(nil)
+	_ benchTerminal = (*keptTerminal)(nil)
 )
 
 // await waits for what is sure to come and is not measured.
