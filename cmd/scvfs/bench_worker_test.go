@@ -30,7 +30,7 @@ func init() {
 	n, err := strconv.Atoi(count)
 	work := map[string]func(int, string) error{
 		"bare": serveBare, "read": workAtReading, "stat": workAtStatting, "list": workAtListing, "long": workAtListingLong,
-		"copy": workAtCopying, "await": workAtAwaiting, "follow": workAtFollowing, "print": printMoments,
+		"copy": workAtCopying, "await": workAtAwaiting, "follow": workAtFollowing, "print": printMoments, "flood": workAtFlooding,
 	}[role]
 	if err == nil {
 		err = work(n, path)

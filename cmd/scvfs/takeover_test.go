@@ -14,7 +14,7 @@ typed() { printf '%s\r' "$1" > "$T/input"; }
 `
 
 // taken makes a world whose conversation sh-1 can be taken over.
-func taken(t *testing.T, config string) *world {
+func taken(t testing.TB, config string) *world {
 	w := newWorld(t, config).session()
 	w.sh(`echo 'echo hi' > "$S/start"; cat "$J/job-1/wait"`)
 	return w

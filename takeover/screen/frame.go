@@ -3,6 +3,7 @@ package screen
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -23,6 +24,7 @@ type frame struct {
 type line struct {
 	gen   uint64 // when it last changed
 	cells []cell
+	drawn atomic.Pointer[string] // its text, once somebody read it
 }
 
 // cell is one cell: the first rune of its character and the rest, which joins
@@ -141,14 +143,20 @@ func (t *terminal) endHold() {
 	t.hold = 0
 }
 
-// text returns the row as text.
+// text returns the row as text. A reader that looks again and again mostly sees
+// rows that it has seen.
 func (l *line) text() string {
+	if s := l.drawn.Load(); s != nil {
+		return *s
+	}
 	var b strings.Builder
 	b.Grow(len(l.cells))
 	for i := range l.cells {
 		l.cells[i].text(&b)
 	}
-	return strings.TrimRight(b.String(), " ")
+	s := strings.TrimRight(b.String(), " ")
+	l.drawn.Store(&s)
+	return s
 }
 
 // spansOf joins the cells of a row to spans, without the blanks of the default
