@@ -165,7 +165,7 @@ func writeQuestion(b *strings.Builder, n int, q ledger.Question) {
 // approveRow is approve: the requests of a session or job that wait, one a line,
 // and a write answers one of them.
 func approveRow[S any](guard func(S) error, of func(S) (session string, job uint64)) row[S] {
-	return watched(row[S]{name: "approve", typ: Regular, node: func(d tableDir[S], at site, _ S) Node {
+	approve := watched(row[S]{name: "approve", typ: Regular, node: func(d tableDir[S], at site, _ S) Node {
 		f := commands(at, d.get, d.table.changed, guard, []verb[S]{{
 			syntax{"approve", "ANSWER…", ""},
 			func(ctx context.Context, t *Tree, s S, args []string) error {
@@ -202,6 +202,7 @@ func approveRow[S any](guard func(S) error, of func(S) (session string, job uint
 		}
 		return f
 	}})
+	return approve.to(nobody)
 }
 
 // waitingLine is a request in one line: number, risk, how long it waits yet,

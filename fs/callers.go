@@ -84,10 +84,22 @@ func (t *Tree) who(ctx context.Context) workbench.Caller {
 		return who
 	}
 	c, ok := CallerOf(ctx)
-	if !ok || c.Bound && c.PID == 0 {
+	switch {
+	case !ok || c.Bound && c.PID == 0:
 		return workbench.Caller{}
+	case c.who != nil:
+		return *c.who
 	}
 	return t.bench.Caller(c.PID)
+}
+
+// Meet finds out who a caller is, once and for all that is done for it from
+// then on: what a transport learned when somebody connected means another
+// process, or none, once that one has ended.
+func (t *Tree) Meet(c Caller) Caller {
+	who := t.who(WithCaller(context.Background(), c))
+	c.who = &who
+	return c
 }
 
 // mayRead refuses readers for whom the site is not, and records it.

@@ -45,6 +45,7 @@ func newCrowd(t testing.TB) (client, *fake) {
 	for _, name := range []string{agent.Run, other, "sh-gone00"} {
 		f.worktrees = append(f.worktrees, worktree.Worktree{Name: name, Path: "/w/" + name, Created: epoch})
 	}
+	f.raise("shop", 1, "process", "run `rm -rf build`")
 	f.be(agentPID, agent)
 	f.be(otherPID, workbench.Caller{Agent: true, Run: other, Session: "other", Job: 1})
 	f.be(strayPID, workbench.Caller{Agent: true})
@@ -68,6 +69,9 @@ func hiddenNames() []string {
 	collect(names, runTable.rows)
 	collect(names, worktreeTable.rows)
 	collect(names, agentTable.rows)
+	collect(names, approvalTable.rows)
+	collect(names, takeoverTable.rows)
+	names[watchName] = true
 	return slices.Sorted(maps.Keys(names))
 }
 
@@ -133,13 +137,41 @@ func TestWhatAgentsRead(t *testing.T) {
 		}
 		as := c.by(pid)
 		for name, n := range c.everything() {
-			allowed := matches(name, patterns...)
+			allowed := matches(name, patterns...) && (path.Base(name) != "approve" || pid == ownerPID || pid == hiddenPID)
 			for what, err := range as.look(n) {
 				if denied := fault.Is(err, fault.Denied); denied == allowed {
 					t.Errorf("%s of %s for %s: %v", what, name, who, err)
 				}
 			}
 		}
+	}
+}
+
+// Only the owner watches: what others read below approvals counts for nothing.
+func TestAgentsDoNotWatch(t *testing.T) {
+	c, f := newCrowd(t)
+	f.watched()
+	for who, pid := range callers {
+		for name, n := range c.by(ownerPID).everything() {
+			if matches(name, "approvals/", "sessions/shop/approve", "sessions/shop/jobs/job-1/approve") {
+				f.watched()
+				c.by(pid).look(n)
+				if h, err := c.by(pid).open(name, Mode{Read: true, NonBlock: true}); err == nil {
+					_, _ = h.Read(c.by(pid).ctx, make([]byte, 10), 0)
+					if watchers, _ := f.watched(); watchers != 0 {
+						t.Errorf("%s watches by %s", who, name)
+					}
+					h.Release(c.by(pid).ctx)
+				}
+				if watchers, looks := f.watched(); watchers != 0 || looks != 0 {
+					t.Errorf("reads of %s by %s count: %d watchers, %d looks", name, who, watchers, looks)
+				}
+			}
+		}
+	}
+	c.cat("sessions/shop/approve")
+	if _, looks := f.watched(); looks == 0 {
+		t.Error("nothing counts")
 	}
 }
 
@@ -431,6 +463,19 @@ func TestAttributesWithoutACallerAreTheOwners(t *testing.T) {
 	if want := must(n.Attr(c.ctx)); err != nil || got != want {
 		t.Errorf("%v, %v", fmt.Sprint(got), err)
 	}
+}
+
+// Who connected stays who it was, whatever process has its number later.
+func TestAMetCallerStaysWhoItWas(t *testing.T) {
+	c, f := newCrowd(t)
+	met := c.tree.Meet(Caller{PID: agentPID, Bound: true})
+	owner := c.tree.Meet(Caller{PID: ownerPID, Bound: true})
+	f.be(agentPID, workbench.Caller{})
+	f.be(ownerPID, workbench.Caller{Unclear: "it has ended"})
+	file := must(c.at("ctl")).(File)
+	_, err := file.Open(WithCaller(context.Background(), met), Mode{Write: true})
+	isKind(t, err, fault.Denied, "the agent of shop/job-1")
+	must(file.Open(WithCaller(context.Background(), owner), Mode{Write: true}))
 }
 
 // A transport that learned once who connected answers for him, also when he has

@@ -3,6 +3,8 @@ package fs
 import (
 	"context"
 	"time"
+
+	"scvfs/workbench"
 )
 
 // Type is what kind of thing a node is.
@@ -138,6 +140,8 @@ type Caller struct {
 	// or opened the file, and that nothing tells who acts now: by then that
 	// process may have ended. With no PID the transport answers for it.
 	Bound bool
+
+	who *workbench.Caller // as Tree.Meet found it; nil: by the process
 }
 
 type callerKey struct{}

@@ -9,12 +9,20 @@ import (
 )
 
 // looked says that somebody reads approvals, which counts as watching when it
-// is the owner. This, and watching, are the two places that need to know
-// whether an agent asks: what that reads counts for nothing.
-func (t *Tree) looked(context.Context) { t.bench.Looked() }
+// is the owner.
+func (t *Tree) looked(ctx context.Context) {
+	if t.who(ctx).Owner() {
+		t.bench.Looked()
+	}
+}
 
 // watching says that somebody watches, until stop is called.
-func (t *Tree) watching(context.Context) (stop func()) { return t.bench.Watch() }
+func (t *Tree) watching(ctx context.Context) (stop func()) {
+	if t.who(ctx).Owner() {
+		return t.bench.Watch()
+	}
+	return func() {}
+}
 
 // watched makes reads of a row's file count as watching.
 func watched[S any](r row[S]) row[S] {

@@ -130,15 +130,15 @@ func (w *Workbench) began(c Caller, rec *ledger.Job) bool {
 		return false
 	}
 	for range maxDepth {
-		if rec.Parent == "" || rec.Parent == c.Run {
-			return rec.Parent != ""
+		switch {
+		case rec.Parent == "":
+			return false
+		case rec.Parent == c.Run, rec.Thread != "" && rec.Thread == c.Conversation:
+			return true
 		}
 		r, ok := w.Run(rec.Parent)
-		switch {
-		case !ok || r.Session != c.Session || len(r.Jobs) == 0:
+		if !ok || r.Session != c.Session || len(r.Jobs) == 0 {
 			return false
-		case c.Conversation != "" && r.Conversation == c.Conversation:
-			return true
 		}
 		if rec, ok = w.Job(r.Session, r.Jobs[len(r.Jobs)-1]); !ok {
 			return false

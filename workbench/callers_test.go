@@ -209,7 +209,9 @@ func TestAnAgentDirectsTheJobsThatItStarted(t *testing.T) {
 	if rec := f.is(t, grandchild, ledger.Cancelled); !strings.Contains(rec.Detail, "the agent of shop/job-1") {
 		t.Errorf("the cancelled job says %q", rec.Detail)
 	}
+	f.Seen("shop", grandchild, f.pid(t, child)) // else there are turns that report them
 	f.turn(t, child, "v", "r")
+	f.Seen("shop", child, f.pid(t, first))
 	f.turn(t, first, "u", "r")
 	// A later turn of the conversation goes on with what an earlier one started.
 	later := f.send(t, "mock-1", "on")

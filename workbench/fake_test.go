@@ -75,15 +75,11 @@ func (r *fakeRuns) Adopt(id string) (run.Process, run.Standing, error) {
 	return p, run.Dead, nil
 }
 
-func (r *fakeRuns) RunOf(pid int) (string, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	run, ok := r.pids[pid]
-	return run, ok
-}
-
 func (r *fakeRuns) Origin(pid int) run.Origin {
-	if id, ok := r.RunOf(pid); ok {
+	r.mu.Lock()
+	id, ok := r.pids[pid]
+	r.mu.Unlock()
+	if ok {
 		return run.Origin{Place: run.Inside, Run: id}
 	}
 	return r.Manager.Origin(pid)

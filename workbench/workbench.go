@@ -84,7 +84,6 @@ type Runs interface {
 	Path(id, file string) string
 	List() ([]string, error)
 	AgentAlive(id string) bool
-	RunOf(pid int) (run string, ok bool)
 	Standing(id string) (run.Standing, error)
 	Remove(id string) error
 	RemoveTmp(id string) error

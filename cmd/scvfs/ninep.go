@@ -10,6 +10,7 @@ import (
 	"scvfs/fs"
 	"scvfs/fs/ninep"
 	"scvfs/ledger/fault"
+	"scvfs/workbench/run"
 )
 
 // ninepFlags say where the tree is served over 9P.
@@ -59,13 +60,12 @@ type nineServer struct {
 	serves sync.WaitGroup
 }
 
-// serveNinep serves root to whoever comes to the listeners, which it owns from
+// serveNinep serves the tree to whoever comes to the listeners, which it owns from
 // then on. A process that an agent's run holds cannot speak for others.
-func (d *instance) serveNinep(root fs.Dir, listeners []net.Listener) error {
-	server, err := ninep.New(root, ninep.Options{Log: d.log, Relay: func(pid int) bool {
-		_, agent := d.runs.RunOf(pid)
-		return !agent
-	}})
+func (d *instance) serveNinep(tree *fs.Tree, listeners []net.Listener) error {
+	server, err := ninep.New(tree.Root(), ninep.Options{Log: d.log, Relay: func(pid int) bool {
+		return d.runs.Origin(pid).Place == run.Outside
+	}, Meet: tree.Meet})
 	if err != nil {
 		for _, l := range listeners {
 			l.Close()

@@ -175,7 +175,7 @@ func (d *instance) open(flags serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := d.serveNinep(tree.Root(), listeners); err != nil {
+	if err := d.serveNinep(tree, listeners); err != nil {
 		return err
 	}
 	changes := d.bench.Subscribe()

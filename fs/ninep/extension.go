@@ -19,7 +19,7 @@ func (s *session) callerFor(m *wire.Tattach) fs.Caller {
 		return caller
 	}
 	if pid := origin.PID(m.UName); pid != 0 && s.c.srv.opt.Relay(caller.PID) {
-		caller.PID = pid
+		return fs.Caller{PID: pid, UID: caller.UID, Bound: true}
 	}
 	return caller
 }

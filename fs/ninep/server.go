@@ -42,6 +42,9 @@ type Options struct {
 	// Relay tells whether a process that is connected may speak for others, as
 	// a mount of the tree does for those who use it. Nil is no.
 	Relay func(pid int) bool
+	// Meet is told who connects, before anything is asked for it, and returns
+	// it with what the tree is to remember of it. Nil is nothing.
+	Meet func(fs.Caller) fs.Caller
 
 	// MaxMessage is the largest frame in bytes, both ways; 0 is 512 KiB. Less
 	// than 4 KiB counts as that.
@@ -226,6 +229,9 @@ func (s *Server) Close() {
 // serve runs one connection to its end.
 func (s *Server) serve(ctx context.Context, nc net.Conn) {
 	caller, err := callerOf(nc)
+	if s.opt.Meet != nil && err == nil {
+		caller = s.opt.Meet(caller)
+	}
 	c := newConn(fs.WithCaller(ctx, caller), s, nc, caller)
 	defer c.hangUp()
 	if err == nil {

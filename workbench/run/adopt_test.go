@@ -63,8 +63,8 @@ func TestRunOutlivesItsDaemon(t *testing.T) {
 	if again := b.adopt("r", Live); again != p {
 		t.Error("adopted twice, it is two")
 	}
-	if run, ok := b.RunOf(p.PID()); run != "r" || !ok {
-		t.Errorf("its agent is of run %q, %v", run, ok)
+	if o := b.Origin(p.PID()); o.Run != "r" {
+		t.Errorf("its agent is %+v", o)
 	}
 	if err := b.Remove("r"); !fault.Is(err, fault.Busy) {
 		t.Errorf("removing a live run: %v", err)

@@ -56,13 +56,6 @@ func (m *Manager) Origin(pid int) Origin {
 	return Origin{Place: Unclear, Why: "its ancestors change while they are looked at"}
 }
 
-// RunOf returns the run that a process or thread is inside of, its shim's
-// included.
-func (m *Manager) RunOf(pid int) (run string, ok bool) {
-	o := m.Origin(pid)
-	return o.Run, o.Run != ""
-}
-
 // originTries is how often a walk to the ancestors begins anew because one of
 // them left under it.
 const originTries = 16

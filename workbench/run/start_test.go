@@ -219,11 +219,11 @@ func TestShimIsCutOff(t *testing.T) {
 	if env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); bytes.Contains(env, []byte("PATH=")) {
 		t.Errorf("it has the daemon's environment: %q", env)
 	}
-	if run, ok := b.RunOf(p.PID()); !ok || run != "r" {
-		t.Errorf("the agent is said to be of run %q, %v", run, ok)
+	if o := b.Origin(p.PID()); o.Run != "r" {
+		t.Errorf("the agent is said to be %+v", o)
 	}
-	if run, ok := b.RunOf(os.Getpid()); ok {
-		t.Errorf("the test is said to be of run %q", run)
+	if o := b.Origin(os.Getpid()); o.Run != "" {
+		t.Errorf("the test is said to be %+v", o)
 	}
 	b.stop(p)
 }
