@@ -98,7 +98,7 @@ func (w *Workbench) attachable(s *session, rec *ledger.Conversation, taken *Take
 	if no := a.TerminalOffered(); no != "" {
 		return why(AttachIneligible, fault.Unsupported, "%s", no)
 	}
-	if _, no := a.OfferedOver(agent.TransportCLI, w.look); no != "" {
+	if _, no := a.TerminalProgram(w.look); no != "" {
 		return why(AttachIneligible, fault.Unsupported, "%s is not offered: %s", rec.Agent, no)
 	}
 	if turn != nil && turn.Reviewed {
@@ -138,7 +138,7 @@ func (w *Workbench) terminalOf(rec *ledger.Conversation) (*agent.Agent, []string
 	if err != nil {
 		return nil, nil, err
 	}
-	path, no := a.OfferedOver(agent.TransportCLI, w.look)
+	path, no := a.TerminalProgram(w.look)
 	if no != "" {
 		return nil, nil, fault.New(fault.Unsupported, "refused: %s is not offered: %s", rec.Agent, no)
 	}

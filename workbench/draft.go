@@ -219,9 +219,7 @@ func setOption(c *ledger.Call, key, value string, valued bool) error {
 	case key == "timeout_seconds":
 		c.Timeout, err = strconv.ParseInt(value, 10, 64)
 	case key == "review":
-		if c.Review = json.RawMessage(value); !json.Valid(c.Review) {
-			err = errors.New("not JSON")
-		}
+		return fault.New(fault.Invalid, `review is for calls in JSON: write {"agent":…,"prompt":…,"review":{…}}`)
 	}
 	if err != nil {
 		return fault.New(fault.Invalid, "option %s of the %s line cannot be %q", key, header, value)

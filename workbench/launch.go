@@ -79,7 +79,7 @@ func (t *turn) launch() (run.Process, error) {
 	}
 	t.log.Record(
 		activity.Event{Kind: agent.RunStarted, Text: t.agent.Name + " in " + job.CWD},
-		activity.Event{Kind: agent.TurnStarted, Text: job.Task, Turn: t.rec.Turn, Job: JobName(job.Number), By: string(job.StartedBy)},
+		activity.Event{Kind: agent.TurnStarted, Text: phaseTask(job), Turn: t.rec.Turn, Job: JobName(job.Number), By: string(job.StartedBy)},
 	)
 	for _, note := range t.notes {
 		t.log.Record(activity.Event{Kind: agent.Note, Text: note})
@@ -133,5 +133,5 @@ func (t *turn) openServer() error {
 func (t *turn) environ(extra []string) []string {
 	job := t.j.record()
 	return agent.Environ(os.Environ(), t.agent, append(extra,
-		"SCV_RUN="+t.rec.ID, "SCV_DEPTH="+strconv.Itoa(job.Depth+1), "TMPDIR="+t.w.opt.Runs.Path(t.rec.ID, "tmp"))...)
+		"SCV_MOUNT="+t.w.opt.Mount, "SCV_SESSION="+job.Session, "SCV_RUN="+t.rec.ID, "SCV_DEPTH="+strconv.Itoa(job.Depth+1), "TMPDIR="+t.w.opt.Runs.Path(t.rec.ID, "tmp"))...)
 }

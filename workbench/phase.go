@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"scvfs/ledger"
+	"scvfs/workbench/activity"
 	"scvfs/workbench/agent"
 )
 
@@ -87,6 +88,7 @@ func (t *turn) decide(rec *ledger.Job, next *ledger.Review, end *ending) (prompt
 		return t.w.reviewPrompt(rec, said), nil
 	}
 	verdict := verdictOf(said)
+	t.log.Record(activity.Event{Kind: agent.Note, Text: "verdict of the review: " + cmp.Or(verdict, "none")})
 	if err := t.keepReview(rec, said); err != nil {
 		return nil, err
 	}
@@ -262,4 +264,16 @@ func (t *turn) reviewEnd(r *ledger.Review) *ledger.Review {
 	over := *r
 	over.Outcome = cmp.Or(t.outcome, reviewStopped)
 	return &over
+}
+
+// phaseTask is what a turn is about, in a line of the log.
+func phaseTask(rec *ledger.Job) string {
+	switch r := rec.Review; {
+	case r == nil || r.Round == 1 && r.Phase == phaseBuilder:
+		return rec.Task
+	case r.Phase == phaseReviewer:
+		return fmt.Sprintf("review, round %d, by %s", r.Round, r.Agent)
+	default:
+		return fmt.Sprintf("round %d: what the review asks for", r.Round)
+	}
 }

@@ -50,7 +50,11 @@ func (v *server) decide(ask string, number uint64, a dialogue.Answer, how string
 	if a.Allow {
 		status = "approved"
 	}
-	v.log.Record(activity.Event{Kind: agent.ApprovalResolved, Text: fmt.Sprintf("%d: %s", number, status), Status: status, By: how})
+	text := fmt.Sprintf("%d: %s", number, status)
+	if why := a.Reason; why != "" && !a.Allow {
+		text += ": " + why
+	}
+	v.log.Record(activity.Event{Kind: agent.ApprovalResolved, Text: text, Status: status, By: how})
 	v.answer(ask, a)
 }
 

@@ -36,7 +36,7 @@ func (v *server) begin(t *turn) {
 	t.log = v.log
 	t.live(v.proc)
 	job := t.j.record()
-	v.log.Record(activity.Event{Kind: agent.TurnStarted, Text: job.Task, Turn: t.rec.Turn, Job: JobName(job.Number), By: string(job.StartedBy)})
+	v.log.Record(activity.Event{Kind: agent.TurnStarted, Text: phaseTask(job), Turn: t.rec.Turn, Job: JobName(job.Number), By: string(job.StartedBy)})
 	if cancel := t.cancelled(); cancel != nil {
 		t.settle(ending{state: ledger.Cancelled, detail: "by " + cancel.By + ", before it ran", exit: "not started", lives: true})
 		return

@@ -91,7 +91,7 @@ func (w *Workbench) EndTakeover(ctx context.Context, session, id string) (note, 
 	if !patient(ctx, k.over) {
 		return "", "", fault.New(fault.Interrupted, "interrupted while the takeover was ending; it ends all the same")
 	}
-	return k.endNote(), k.terminal.Text(), nil
+	return k.terminalNote(), k.terminal.Text(), nil
 }
 
 // EndTakeovers ends all takeovers, waiting for each, and has none start any
@@ -161,4 +161,10 @@ func (k *Takeover) bury() {
 func (k *Takeover) Conversation() (session, id string) {
 	rec := k.s.convRecord(k.conv)
 	return rec.Session, rec.ID
+}
+
+// terminalNote is the note that the terminal ended with.
+func (k *Takeover) terminalNote() string {
+	e, _ := k.Terminal().Ending()
+	return e.Note
 }

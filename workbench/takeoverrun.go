@@ -69,7 +69,7 @@ func (k *Takeover) start(rec *ledger.Run, size takeover.Size) error {
 		Run: k.id, Argv: argv, Dir: conv.CWD, Stdin: run.StdinTTY, Cols: size.Cols, Rows: size.Rows, Umask: w.opt.Umask,
 		Grace: w.limits.Grace.Duration(),
 		Env: agent.Environ(takeover.Environ(os.Environ()), a, append(a.TerminalEnv(),
-			"SCV_RUN="+k.id, "SCV_DEPTH="+strconv.Itoa(1), "TMPDIR="+w.opt.Runs.Path(k.id, "tmp"))...),
+			"SCV_MOUNT="+w.opt.Mount, "SCV_SESSION="+conv.Session, "SCV_RUN="+k.id, "SCV_DEPTH="+strconv.Itoa(1), "TMPDIR="+w.opt.Runs.Path(k.id, "tmp"))...),
 	}
 	if err := w.opt.Runs.Create(spec, nil); err != nil {
 		return err
@@ -152,7 +152,8 @@ func (k *Takeover) hangUp() {
 // settle writes what is left of a takeover to its log, and gives the lane back.
 func (k *Takeover) settle() {
 	exit, known := k.proc.Exit()
-	words, note := exitWords(exit, known), k.endNote()
+	words := exitWords(exit, known)
+	note := k.endNote(words)
 	k.terminal.End(takeover.Ending{Exit: words, Note: note})
 	k.log.Record(
 		activity.Event{Kind: agent.Note, Text: note},
@@ -164,11 +165,11 @@ func (k *Takeover) settle() {
 }
 
 // endNote is our sentence on how it ended.
-func (k *Takeover) endNote() string {
+func (k *Takeover) endNote(exit string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.why == "" {
-		return fmt.Sprintf("the takeover of %s ended by itself; the conversation goes on", k.s.convRecord(k.conv).ID)
+		return fmt.Sprintf("the takeover of %s ended by itself (%s); the conversation goes on", k.s.convRecord(k.conv).ID, exit)
 	}
 	return fmt.Sprintf("the takeover of %s was ended by %s; the conversation goes on", k.s.convRecord(k.conv).ID, k.why)
 }

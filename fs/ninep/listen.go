@@ -204,7 +204,7 @@ func ListenTCP(addr string, allowRemote bool) (net.Listener, error) {
 	}
 	if !allowRemote && !at.IP.IsLoopback() {
 		return nil, fault.New(fault.Denied, "%q can be reached from other machines, and 9P knows no passwords; "+
-			"use 127.0.0.1 and forward it with ssh", addr)
+			"use 127.0.0.1 and forward it with ssh, or say --9p-allow-remote", addr)
 	}
 	l, err := net.ListenTCP("tcp", at)
 	switch {

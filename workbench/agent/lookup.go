@@ -74,6 +74,15 @@ func runnable(path string) string {
 	return ""
 }
 
+// TerminalProgram looks the program of the agent's own terminal up, which is
+// its command whatever its turns go over; path and why are as of Offered.
+func (a *Agent) TerminalProgram(look LookPath) (path, why string) {
+	if a.Command == "" {
+		return "", "no command is set: put one into [agents." + a.Name + "] of the configuration"
+	}
+	return look(a.Command, a.Dirs...)
+}
+
 // Offered tells whether the agent can be given a prompt: the executable of the
 // transport that its turns go over is there. path is that of the executable; an
 // empty one comes with the reason, in one sentence.
