@@ -19,8 +19,8 @@ import (
 // benchPlain and benchRecorded are how much is written to a terminal in a
 // round: plain lines, and an agent's terminal again and again.
 const (
-	benchPlain    = 2 << 20
-	benchRecorded = 512 << 10
+	benchPlain    = 4 << 20
+	benchRecorded = 1 << 20
 )
 
 // BenchmarkTakeover is a takeover of a shell, by its files, beside a window of
@@ -175,13 +175,11 @@ func benchOutput(b *testing.B, w *world, ours *filesTerminal, tmux *tmuxServer) 
 			show := func(ns float64) string { return digits(float64(len(s.text))*1e3/ns) + " MB/s" }
 			whole := &pair{name: name, show: show}
 			model := &pair{name: "screen-" + s.name, show: show}
-			for b.Loop() {
-				whole.ours = append(whole.ours, flood(b, ours, path))
-				tmuxTime := flood(b, tmux, path)
-				whole.beside, model.beside = append(whole.beside, tmuxTime), append(model.beside, tmuxTime)
+			whole.alternate(b, func() float64 {
 				model.ours = append(model.ours, intoScreen(s.text))
-			}
-			whole.report(b)
+				return flood(b, ours, path)
+			}, func() float64 { return flood(b, tmux, path) })
+			model.beside = whole.beside
 			model.report(b)
 		})
 	}
