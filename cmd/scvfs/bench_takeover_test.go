@@ -62,12 +62,8 @@ func keyTime(b *testing.B, t benchTerminal, round int) time.Duration {
 	t.types(typed)
 	awaitShown(b, t, typed)
 	var took []float64
-	for _, key := range "the quick brown fox" {
+	for _, key := range "each-key-by-itself" {
 		typed += string(key)
-		if key == ' ' {
-			typed = typed[:len(typed)-1] + "."
-			key = '.'
-		}
 		begin := time.Now()
 		t.types(string(key))
 		for !strings.Contains(t.shows(), typed) {
@@ -120,7 +116,7 @@ func benchScreenReads(b *testing.B, w *world, ours *filesTerminal, tmux *tmuxSer
 // process that answers.
 func lookTime(b *testing.B, server int, look func() string) (wall, cpu float64) {
 	b.Helper()
-	const count = 200
+	const count = 100
 	was, begin := cpuTime(b, server), time.Now()
 	for range count {
 		if !strings.Contains(look(), "last row") {
@@ -179,13 +175,11 @@ func benchOutput(b *testing.B, w *world, ours *filesTerminal, tmux *tmuxServer) 
 			show := func(ns float64) string { return digits(float64(len(s.text))*1e3/ns) + " MB/s" }
 			whole := &pair{name: name, show: show}
 			model := &pair{name: "screen-" + s.name, show: show}
-			for b.Loop() {
-				whole.ours = append(whole.ours, flood(b, ours, path))
-				tmuxTime := flood(b, tmux, path)
-				whole.beside, model.beside = append(whole.beside, tmuxTime), append(model.beside, tmuxTime)
+			whole.alternate(b, func() float64 {
 				model.ours = append(model.ours, intoScreen(s.text))
-			}
-			whole.report(b)
+				return flood(b, ours, path)
+			}, func() float64 { return flood(b, tmux, path) })
+			model.beside = whole.beside
 			model.report(b)
 		})
 	}

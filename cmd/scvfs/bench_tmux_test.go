@@ -64,7 +64,8 @@ func (t *tmuxServer) do(args ...string) string {
 
 // types sends text as it is, and shows returns the screen.
 func (t *tmuxServer) types(text string) { t.b.Helper(); t.do("send-keys", "-t", "a", "-l", text) }
-func (t *tmuxServer) shows() string     { t.b.Helper(); return t.do("capture-pane", "-p", "-t", "a") }
+
+func (t *tmuxServer) shows() string { t.b.Helper(); return t.do("capture-pane", "-p", "-t", "a") }
 
 // tmuxControl is a client that stays and gives its commands one a line, which
 // saves a process for each.
