@@ -131,7 +131,7 @@ func TestAnAgentIsNotToldOfWhatItRead(t *testing.T) {
 
 func TestAnAgentThatReadTooEarlyIsTold(t *testing.T) {
 	w := newWorld(t, "").session()
-	w.delegate("until [ -e end ]; do sleep 0.02; done; echo answer", `cat "$J/job-2/status" "$J/job-2/result" > read; timeout 0.2 cat "$J/job-2/wait"; touch read`)
+	w.delegate("until [ -e end ]; do sleep 0.02; done; echo answer", `cat "$J/job-2/status" "$J/job-2/result" > early; timeout 0.2 cat "$J/job-2/wait"; mv early read`)
 	w.want(`until [ -e read ]; do sleep 0.02; done; cat read; touch go; cat "$J/job-1/wait"; ls "$J"; touch end; cat "$J/job-2/wait"`,
 		"running\ncompleted\njob-1\njob-2\ncompleted\n")
 	if prompt := w.report(); !strings.Contains(prompt, "# answer\n") {
