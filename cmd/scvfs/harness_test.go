@@ -74,6 +74,7 @@ type world struct {
 	config                   string
 	seen                     string // the mount that scripts see; empty: mount
 	args                     []string
+	space                    string // network namespace of the daemon; empty: the test's own
 
 	// What the daemon held when it was ready.
 	files, routines int
@@ -120,7 +121,11 @@ func (w *world) start() {
 }
 
 func (w *world) tryStart() error {
-	cmd := exec.Command(binary, append([]string{"serve", "--mount", w.mount, "--state", w.state, "--config", w.config}, w.args...)...)
+	args := append([]string{binary, "serve", "--mount", w.mount, "--state", w.state, "--config", w.config}, w.args...)
+	if w.space != "" {
+		args = append([]string{"nsenter", "--net=/var/run/netns/" + w.space}, args...) // which becomes the daemon
+	}
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = w.place
 	cmd.Env = append(os.Environ(), "HOME="+w.dir, "XDG_RUNTIME_DIR="+filepath.Join(w.dir, "run"), "GORACE=halt_on_error=0 exitcode=66")
 	read, write, err := os.Pipe()

@@ -162,8 +162,13 @@ func (h *remoteHost) forward(local, remote string) (end func()) {
 func TestRemoteWorkbenchBesideTheLocalOne(t *testing.T) {
 	needFUSE(t)
 	host := newRemoteHost(t)
-	local := newWorld(t, "").session()
-	remote := ninepWorld(t, "").session()
+	local, remote := emptyWorld(t, ""), emptyWorld(t, "")
+	local.space, remote.space = host.near, host.far
+	remote.args = []string{"--9p", "unix:" + remote.socket()}
+	local.start()
+	remote.start()
+	local.session()
+	remote.session()
 	forwarded := filepath.Join(remote.dir, "forwarded.sock")
 	end := host.forward(forwarded, remote.socket())
 	far := remote.farMount(forwarded)
