@@ -36,6 +36,7 @@ package takeover
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync"
 	"time"
@@ -47,6 +48,11 @@ import (
 
 // DefaultPatience is how long input waits for a program that does not read.
 const DefaultPatience = 5 * time.Second
+
+// lostWakeup is how long a read waits before it looks again by itself. Under a
+// flood the kernel can fill a terminal without a word to whoever polls its
+// master, and the program, held back, then waits for ever.
+const lostWakeup = 250 * time.Millisecond
 
 // drainPatience is how long End waits for the rest of what the program wrote,
 // should a process that nobody could stop have the terminal open still.
@@ -150,11 +156,12 @@ func (t *Terminal) read() {
 	defer close(t.gone)
 	buf := make([]byte, 32<<10)
 	for {
+		_ = t.master.SetReadDeadline(time.Now().Add(lostWakeup))
 		n, err := t.master.Read(buf)
 		if n > 0 {
 			t.draw(buf[:n])
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return
 		}
 	}
