@@ -223,17 +223,17 @@ func (f inputFile) Attr(context.Context) (Attr, error) {
 	if err != nil {
 		return Attr{}, err
 	}
-	return f.attr(Regular, 0o200, at), nil
+	return f.attr(Regular, 0o600, at), nil
 }
 
 // Open implements File.
 func (f inputFile) Open(ctx context.Context, mode Mode) (Handle, error) {
-	if err := f.checkMode(ctx, 0o200, mode); err != nil {
+	if err := f.checkMode(ctx, 0o600, mode); err != nil {
 		return nil, err
 	}
 	k, err := f.get()
-	if err != nil {
-		return nil, err
+	if err != nil || !mode.Write {
+		return &inputHandle{f: f}, err
 	}
 	pid, who := terminalHolder(ctx)
 	return &inputHandle{f: f, hold: k.TakeTerminal(pid, who)}, nil
@@ -242,16 +242,18 @@ func (f inputFile) Open(ctx context.Context, mode Mode) (Handle, error) {
 // inputHandle is an open input, and a hold of the terminal.
 type inputHandle struct {
 	f    inputFile
-	hold *takeover.Hold
+	hold *takeover.Hold // nil for one that is open for reading only
 }
 
-// Read implements Handle.
-func (h *inputHandle) Read(context.Context, []byte, int64) (int, error) {
-	return 0, fault.New(fault.Denied, "%s is write-only", h.f.path)
-}
+// Read implements Handle. There is nothing to read: whoever walks the tree
+// comes to an end.
+func (h *inputHandle) Read(context.Context, []byte, int64) (int, error) { return 0, nil }
 
 // Write implements Handle: the bytes go to the program as they are, at once.
 func (h *inputHandle) Write(ctx context.Context, p []byte) (int, error) {
+	if h.hold == nil {
+		return 0, fault.New(fault.Denied, "%s is open for reading only", h.f.path)
+	}
 	n, err := h.hold.Write(ctx, p)
 	if n > 0 {
 		return n, nil // the rest comes again, and meets the error
@@ -266,7 +268,11 @@ func (h *inputHandle) Write(ctx context.Context, p []byte) (int, error) {
 func (h *inputHandle) Flush(context.Context, Closer) error { return nil }
 
 // Release implements Handle.
-func (h *inputHandle) Release(context.Context) { h.hold.Release() }
+func (h *inputHandle) Release(context.Context) {
+	if h.hold != nil {
+		h.hold.Release()
+	}
+}
 
 // pageSource gives a full page, then what changed, each as a line of JSON.
 type pageSource struct {

@@ -175,6 +175,8 @@ func (w *Workbench) hold(session, id string, size takeover.Size, interrupt bool,
 	}
 	at := w.attachable(s, s.convRecord(c), c.taken.Load(), turn)
 	switch {
+	case at.State == AttachReady && !s.hasJob(job):
+		return nil, fault.New(fault.NotFound, "refused: there is no %s in session %s", job, session)
 	case at.State == AttachReady:
 	case interrupt && at.State == AttachBusy && at.Interrupt:
 		if job != "" && job != at.Job {
@@ -260,4 +262,10 @@ func (w *Workbench) leaveTaken(k *Takeover) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.taken, k)
+}
+
+// hasJob tells whether a job of that name is there; of an empty name it is.
+func (s *session) hasJob(name string) bool {
+	n, ok := ParseJobName(name)
+	return name == "" || ok && s.job(n) != nil
 }

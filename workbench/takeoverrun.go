@@ -155,13 +155,17 @@ func (k *Takeover) settle() {
 	words := exitWords(exit, known)
 	note := k.endNote(words)
 	k.terminal.End(takeover.Ending{Exit: words, Note: note})
+	state := ledger.Completed
+	if !known {
+		state = ledger.Interrupted // its shim was killed
+	}
 	k.log.Record(
 		activity.Event{Kind: agent.Note, Text: note},
 		activity.Event{Kind: agent.Text, Text: "the screen as it was left:\n" + k.terminal.Text()},
-		activity.Event{Kind: agent.RunEnded, Status: string(ledger.Completed), Text: words},
+		activity.Event{Kind: agent.RunEnded, Status: string(state), Text: words},
 	)
 	k.log.Close()
-	k.release(ledger.Completed, note)
+	k.release(state, note)
 }
 
 // endNote is our sentence on how it ended.

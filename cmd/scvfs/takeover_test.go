@@ -25,7 +25,7 @@ func TestATakeoverIsATerminalInFiles(t *testing.T) {
 	w.want(takeoverWords+`cat "$C/attach-state"; ls -d "$T" 2>&1 | grep -o 'No such.*'`, `{"state":"ready","interrupt":true}`+"\nNo such file or directory\n")
 	w.sh(takeoverWords + `echo attach 90x20 > "$C/ctl"; typed "PS1=; stty -echo"; typed 'tty >/dev/null && echo is a "tty" of $(stty size)'; shows 'is a tty of 20 90'`)
 	w.want(takeoverWords+`cat "$T/size"; cut -d' ' -f1,2 "$C/state"; cat "$T/run" | grep -c ^sh-; sed 's/.*"state":"\([a-z_]*\)".*/\1/' "$C/attach-state"; echo attach > "$C/ctl"; stat -c %a "$T" "$T/input" "$T/ctl" "$T/screen"`,
-		"90x20\nworking takeover\n1\ntaken_over\n500\n200\n600\n400\n")
+		"90x20\nworking takeover\n1\ntaken_over\n500\n600\n600\n400\n")
 	w.sh(takeoverWords + `echo 100x30 > "$T/size"; typed 'stty size'; shows '30 100'`)
 	// Ctrl-C and job control are the terminal's.
 	w.sh(takeoverWords + `cat > waits <<'END'
@@ -38,6 +38,7 @@ typed 'sh waits'; shows waits; echo 'key ctrl-c' > "$T/ctl"; shows interrupted; 
 	w.sh(takeoverWords + `printf '' > "$T/input"; typed "printf '\\033[31mred\\033[m\\n'"; shows red; grep -q $'\e\[.*31mred' "$T/screen.ansi"; grep -q '"text": "red"' "$T/screen.json"; grep -q '<svg' "$T/screen.svg"`)
 	w.sh(takeoverWords + `typed 'for i in $(seq 60); do echo row $i; done'; shows 'row 60'; grep -qx 'row 3' "$T/scrollback"`)
 	w.sh(takeoverWords + `typed "printf '\\033]2;a title\\007\\033]7501;state=working:app=test\\033\\\\'"; until grep -qx 'a title' "$T/title"; do sleep 0.02; done; grep -q working "$T/program"`)
+	w.sh(takeoverWords + `cat "$T"/* > all; grep -r zz "$M" > found || [ $? = 1 ]`) // a walker comes to an end, and takes nothing
 	// What is sent meanwhile waits, and runs behind it.
 	w.want(takeoverWords+`echo 'echo behind' > "$C/queue"; cat "$J/job-2/state"; echo end > "$T/ctl"; cat "$J/job-2/wait" "$J/job-2/result"; ls "$C" | grep -c takeover || :`, "queued\ncompleted\nbehind\n0\n")
 	log := w.sh(`for r in "$M"/runs/*/log; do grep -l 'taken over' "$r"; done | xargs cat`)
