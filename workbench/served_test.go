@@ -314,18 +314,20 @@ func TestAPromptGoesIntoTheRunningTurn(t *testing.T) {
 	p.hears("hello ")
 	p.say("ready\nsession s1")
 	p.hears("prompt one")
-	for _, mode := range []SendMode{SendSteer, SendAuto} {
-		addr, err := f.Send(t.Context(), "shop", "served-1", []byte("more"), mode)
+	for i, mode := range []SendMode{SendSteer, SendAuto} {
+		text := []string{"first", "second"}[i]
+		addr, err := f.Send(t.Context(), "shop", "served-1", []byte(text), mode)
 		if err != nil || addr != "shop/job-1" {
 			t.Fatal(addr, err)
 		}
-		p.hears("steer more")
+		p.hears("steer " + text)
 	}
 	p.say("end completed ok")
 	f.is(t, n, ledger.Completed)
 	if _, err := f.Send(t.Context(), "shop", "served-1", []byte("more"), SendSteer); !fault.Is(err, fault.NotFound) {
 		t.Fatal(err)
 	}
+	f.logged(t, n, "steered by owner: first", "steered by owner: second")
 }
 
 func TestAForgottenConversationsServerEnds(t *testing.T) {

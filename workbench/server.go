@@ -201,7 +201,7 @@ func (v *server) carryOut() {
 		v.outputs = v.outputs[1:]
 		switch {
 		case o.Event != nil:
-			v.record(o.end, activity.Event{Kind: o.Event.Kind, Text: o.Event.Text})
+			v.record(o.end, activity.Event{Kind: o.Event.Kind, Text: o.Event.Text, By: byWhom(o.Event.Kind)})
 		case o.Send != nil:
 			v.outbox = append(v.outbox, o.Send...)
 		case o.Ask != nil:
@@ -216,6 +216,14 @@ func (v *server) carryOut() {
 	if v.turn != nil {
 		v.turn.keepSession()
 	}
+}
+
+// byWhom names who is behind an event of a dialogue: only the owner steers.
+func byWhom(kind agent.EventKind) string {
+	if kind == agent.Steered {
+		return string(ledger.ByOwner)
+	}
+	return ""
 }
 
 // record writes an event to the log; one of the agent's output once, whatever

@@ -10,32 +10,67 @@ import (
 	"strings"
 )
 
-// agentCases are run in this order, each with every agent. The slow ones wait
-// for an agent's own retries, or for a time limit.
-var agentCases = []struct {
+// agentCases are run in this order, each with every agent that it is for.
+var agentCases = []agentTest{
+	{"tool", always, caseTool},
+	{"say", always, caseSay},
+	{"log", always, caseLog},
+	{"environment", turns, caseEnvironment},
+	{"large", turns, caseLarge},
+	{"badrequest", always, caseBadRequest},
+	{"broken", turns | slow, caseBroken},
+	{"refusal", turns | slow, caseRefusal},
+	{"limit", turns | slow, caseLimit},
+	{"keyrefused", always, caseKeyRefused},
+	{"signedout", turns, caseSignedOut},
+	{"model", turns, caseUnknownModel},
+	{"continue", always, caseContinue},
+	{"cancel", always, caseCancel},
+	{"timeout", turns | slow, caseTimeout},
+	{"killed", always, caseKilled},
+	{"restart", always, caseRestart},
+	{"worktree", turns, caseWorktree},
+	{"attach", only, caseAttach},
+	{"takeover", only, caseTakeover},
+	{"allowed", asks, caseAllowed},
+	{"denied", asks, caseDenied},
+	{"both", asks, caseBoth},
+	{"unwatched", asks, caseUnwatched},
+	{"deadline", asks, caseDeadline},
+	{"withdrawn", asks, caseWithdrawn},
+	{"outage", asks, caseOutage},
+	{"turns", asks, caseTurns},
+	{"steer", asks, caseSteer},
+	{"question", asks, caseQuestion},
+}
+
+type agentTest struct {
 	name string
-	slow bool
+	kind kind
 	run  func(*agentCase)
-}{
-	{"tool", false, caseTool},
-	{"say", false, caseSay},
-	{"log", false, caseLog},
-	{"environment", false, caseEnvironment},
-	{"large", false, caseLarge},
-	{"badrequest", false, caseBadRequest},
-	{"broken", true, caseBroken},
-	{"refusal", true, caseRefusal},
-	{"limit", true, caseLimit},
-	{"keyrefused", false, caseKeyRefused},
-	{"signedout", false, caseSignedOut},
-	{"model", false, caseUnknownModel},
-	{"continue", false, caseContinue},
-	{"cancel", false, caseCancel},
-	{"timeout", true, caseTimeout},
-	{"killed", false, caseKilled},
-	{"restart", false, caseRestart},
-	{"worktree", false, caseWorktree},
-	{"attach", false, caseAttach},
+}
+
+// kind tells which agents a case is for, and when it is run.
+type kind int
+
+const (
+	always kind = 0
+	turns  kind = 1 << iota // over a transport that relays only when all is to be run
+	only                    // one process a turn only
+	asks                    // over a transport that relays only
+	slow                    // waits for an agent's own retries, or for a time limit
+)
+
+// wanted tells whether a case is run with a client.
+func (c *agentTest) wanted(a *client) bool {
+	all, quick := os.Getenv("SCVFS_AGENTS_ALL") != "", os.Getenv("SCVFS_AGENTS_QUICK") != ""
+	if c.kind&slow != 0 && quick {
+		return false
+	}
+	if a.served == nil {
+		return c.kind&asks == 0
+	}
+	return c.kind&only == 0 && (c.kind&turns == 0 || all)
 }
 
 func caseTool(a *agentCase) {
@@ -46,7 +81,11 @@ func caseTool(a *agentCase) {
 	if made, err := os.ReadFile(filepath.Join(a.dir, "made.txt")); string(made) != "changed" {
 		a.t.Errorf("the file holds %q, %v", made, err)
 	}
-	a.says(a.read(job, "exit"), "exit 0\n")
+	exit := "exit 0\n"
+	if a.client.kept() {
+		exit = "server goes on\n"
+	}
+	a.says(a.read(job, "exit"), exit)
 	a.says(a.read(job, "prompt"), a.mark())
 	if usage := a.read(job, "usage"); !regexp.MustCompile(`^input_tokens=[1-9]\d* output_tokens=[1-9]`).MatchString(usage) {
 		a.t.Errorf("the usage is %q", usage)
@@ -88,6 +127,9 @@ func caseLog(a *agentCase) {
 		`turn 1 ended: completed`,
 		`-- run ended: completed: exit 0`,
 	} {
+		if a.client.kept() && strings.HasPrefix(line, "-- run ended") {
+			continue // it goes on
+		}
 		if n := len(regexp.MustCompile(`(?m)^`+line+`$`).FindAllString(log, -1)); n != 1 {
 			a.t.Errorf("%d lines of the log are %s", n, line)
 		}
@@ -284,8 +326,13 @@ func caseRestart(a *agentCase) {
 	}
 	a.until("one", "two")
 	agent := strings.TrimSpace(a.read(jobs[0], "run/pid"))
+	run := filepath.Base(strings.TrimSpace(a.sh(fmt.Sprintf("readlink %q/run", jobs[0]))))
 	a.kill()
-	a.sh(fmt.Sprintf(`touch %q/go-one; while kill -0 %s 2>/dev/null; do sleep 0.05; done`, a.dir, agent))
+	ended := fmt.Sprintf("! kill -0 %s 2>/dev/null", agent)
+	if a.client.served != nil { // it waits for what comes next
+		ended = fmt.Sprintf("grep -q 'It was one.' %q/runs/%s/stdout", a.state, run)
+	}
+	a.sh(fmt.Sprintf(`touch %q/go-one; until %s; do sleep 0.05; done`, a.dir, ended))
 	a.world.start()
 	a.sh(fmt.Sprintf(`touch %q/go-two`, a.dir))
 	for i, which := range []string{"one", "two"} {

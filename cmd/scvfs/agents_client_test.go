@@ -5,7 +5,9 @@ import "strings"
 // client is what one agent needs to work against the model server.
 type client struct {
 	name   string
-	config string // of the daemon
+	label  string  // of its world
+	served *served // over a transport that relays; nil for one process a turn
+	config string  // of the daemon
 	// files are its settings, by their path below the home.
 	files func(model, home string) map[string]string
 	// signin is what its failures say of signing in.
@@ -23,6 +25,9 @@ type client struct {
 	limitTold, limitSaid string
 	// limit is a time limit, in seconds, in which a tool is sure to start.
 	limit int
+	// inline says that its terminal keeps to the main screen, and on a resize
+	// erases what it wrote as if the lines had been wrapped anew.
+	inline bool
 	// skips are the cases that cannot be run with it, and why.
 	skips map[string]string
 }
@@ -33,7 +38,7 @@ func environment(model string) map[string]string {
 	return map[string]string{
 		"OPENAI_API_KEY":    "fake-openai-key",
 		"ANTHROPIC_API_KEY": "fake-anthropic-key", "ANTHROPIC_BASE_URL": model,
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_MAX_RETRIES": "1", "IS_SANDBOX": "1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_MAX_RETRIES": "1",
 		"PI_OFFLINE": "1", "PI_TELEMETRY": "0",
 		"GEMINI_API_KEY": "fake-gemini-key", "GOOGLE_GEMINI_BASE_URL": model,
 		"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
@@ -62,7 +67,7 @@ const soon = "Rate limit reached. Please try again in 20 seconds."
 func clients() []client {
 	return []client{
 		{
-			name: "codex", limit: 15, signin: "codex login", otherModel: "no-such-model", patching: map[string]any{"model": "gpt-6.2-sol"},
+			name: "codex", label: "codex", limit: 15, signin: "codex login", otherModel: "no-such-model", patching: map[string]any{"model": "gpt-6.2-sol"},
 			// It tells nothing that the service said of either.
 			brokenSaid: "high demand", limitTold: soon, limitSaid: "try again later",
 			config: `[agents.codex]
@@ -87,19 +92,22 @@ stream_max_retries = 1
 `}),
 		},
 		{
-			name: "claude", limit: 15, signin: "/login", otherModel: "no-such-model",
+			name: "claude", label: "claude", limit: 15, signin: "/login", otherModel: "no-such-model",
 			brokenSaid: "the server is down", limitTold: "Claude AI usage limit reached|1999999999", limitSaid: "the limit ends at 2033-05-18T03:33:19Z",
 			config: `[agents.claude]
 permissions = "full"
 pass_env = ["ANTHROPIC_API_KEY"]
+env = { IS_SANDBOX = "1" }
 [agents.claudeout]
 like = "claude"
 permissions = "full"
+env = { IS_SANDBOX = "1" }
 `,
-			files: filled(nil),
+			// Else its terminal asks first whether these permissions are wanted.
+			files: filled(map[string]string{".claude/settings.json": `{"skipDangerousModePermissionPrompt":true}`}),
 		},
 		{
-			name: "pi", limit: 15, signin: "/login", otherModel: "mock/no-such-model",
+			name: "pi", label: "pi", limit: 15, signin: "/login", otherModel: "mock/no-such-model",
 			brokenSaid: "the server is down", limitTold: soon, limitSaid: "try again in 20 seconds",
 			config: `[agents.piout]
 like = "pi"
@@ -113,7 +121,7 @@ home = "HOME/none"
 			}),
 		},
 		{
-			name: "gemini", limit: 15, signin: "sign in", otherModel: "gemini-no-such-model",
+			name: "gemini", label: "gemini", inline: true, limit: 15, signin: "sign in", otherModel: "gemini-no-such-model",
 			brokenSaid: "the server is down", limitTold: soon, limitSaid: "try again in 20 seconds",
 			config: `[agents.gemini]
 permissions = "full"
@@ -128,7 +136,7 @@ permissions = "full"
 "privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false}}`}),
 		},
 		{
-			name: "opencode", limit: 40, signin: "opencode auth login", otherModel: "mock/no-such-model",
+			name: "opencode", label: "opencode", limit: 40, signin: "opencode auth login", otherModel: "mock/no-such-model",
 			skips: map[string]string{
 				"broken":    "opencode tries again for more than a minute, and has no setting for that",
 				"limit":     "opencode tries again for more than a minute, and has no setting for that",

@@ -31,8 +31,8 @@ func TestAgents(t *testing.T) {
 	for name, value := range environment(model.url) {
 		t.Setenv(name, value)
 	}
-	for _, c := range clients() {
-		t.Run(c.name, func(t *testing.T) {
+	for _, c := range slices.Concat(clients(), servedClients()) {
+		t.Run(c.label, func(t *testing.T) {
 			t.Parallel()
 			if _, err := os.Stat(filepath.Join(dir, "bin", c.name)); err != nil {
 				t.Skip(c.name + " is not installed in " + dir)
@@ -54,7 +54,7 @@ func TestAgents(t *testing.T) {
 				t.Fatalf("%s is not offered: %s", c.name, offered)
 			}
 			for _, one := range agentCases {
-				if one.slow && os.Getenv("SCVFS_AGENTS_QUICK") != "" {
+				if !one.wanted(&c) {
 					continue
 				}
 				t.Run(one.name, func(t *testing.T) { runCase(t, &agentCase{world: w, client: c, model: model, name: one.name}, one.run) })
@@ -88,13 +88,16 @@ func runCase(t *testing.T, a *agentCase, run func(*agentCase)) {
 	a.sh(fmt.Sprintf(`echo "%s \"%s\"" > "$M/sessions/new"`, a.name, a.dir))
 	defer func() {
 		if t.Failed() {
-			defer a.cancelAll()
 			out, _ := a.try(`cd "$M/sessions/` + a.name + `/jobs" && for j in *; do echo "== $j"; tail -n 40 "$j"/state "$j"/result "$j"/exit "$j"/log "$j"/run/stderr; done 2>&1`)
 			t.Logf("what the tree says:\n%s", out)
+			a.cancelAll()
 		}
+		if a.client.served != nil {
+			a.release()
+		}
+		a.onlyDaemon()
 	}()
 	run(a)
-	a.onlyDaemon()
 }
 
 // cancelAll ends what a failed case left, so that the next one can run.
@@ -114,7 +117,7 @@ func (a *agentCase) onlyDaemon() {
 }
 
 // mark is a word that only this case's prompts hold.
-func (a *agentCase) mark() string { return "mark-" + a.client.name + "-" + a.name }
+func (a *agentCase) mark() string { return "mark-" + a.client.label + "-" + a.name }
 
 // script is a prompt for the model server: the case's mark, and steps.
 func (a *agentCase) script(steps ...string) string {

@@ -85,7 +85,7 @@ func (a *agentCase) acceptTerms() {
 	}
 	key := environment("")["ANTHROPIC_API_KEY"]
 	maps.Copy(settings, map[string]any{
-		"hasCompletedOnboarding": true, "lastOnboardingVersion": "2.1.332", "theme": "dark", "bypassPermissionsModeAccepted": true,
+		"hasCompletedOnboarding": true, "lastOnboardingVersion": "2.1.332", "theme": "dark",
 		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}},
 		"projects":              map[string]any{a.dir: map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}},
 	})

@@ -208,7 +208,11 @@ func (r *reader) acpAnswer(e *acpEvent) error {
 	switch {
 	case e.Error != nil:
 		r.Done = true
-		r.fail(e.Error.reason())
+		reason, http := e.Error.reason()
+		r.fail(reason, http)
+		if strings.TrimSpace(string(r.Reply)) == reason {
+			r.Reply = r.Reply[:0] // claude's server says it as a message too
+		}
 	case e.Result != nil:
 		r.acpResult(e)
 	default:

@@ -213,6 +213,9 @@ func TestTerminals(t *testing.T) {
 		{"codex", nil, "", "set permissions to full"},
 		{"codex", full("codex"), "/x|resume|--no-daemon|id-1|--dangerously-bypass-approvals-and-sandbox", ""},
 		{"claude", full("claude"), "/x|--resume|id-1|--permission-mode|bypassPermissions", ""},
+		{"gemini", map[string]Entry{"gemini": {Permissions: PermissionsFull, Model: "fast-1"}}, "/x|--resume|id-1|-m|fast-1|--approval-mode|yolo", ""},
+		{"pi", map[string]Entry{"pi": {Model: "a/b", Effort: "high"}}, "/x|--session|id-1|--model|a/b|--thinking|high", ""},
+		{"sh", map[string]Entry{"sh": {}}, "/bin/zsh", ""},
 		{"grok", full("grok"), "", "no terminal"},
 	} {
 		a, _ := withEntries(t, c.entries).Lookup(c.agent)

@@ -21,6 +21,7 @@ func (a *Agent) TerminalOffered() (why string) {
 }
 
 // TerminalArgv is the command line of the agent's own terminal on its session.
+// It begins with the model and effort of the agent's entry, as a turn does.
 // path is the executable; shell is the user's, which is the terminal of the
 // shell agent, where session is not used.
 func (a *Agent) TerminalArgv(path, session, shell string) ([]string, error) {
@@ -33,9 +34,17 @@ func (a *Agent) TerminalArgv(path, session, shell string) ([]string, error) {
 	if !validSession(session) {
 		return nil, fault.New(fault.Invalid, "%s has no session to open yet: let a turn end first", a.Name)
 	}
+	groups := [][]string{a.Terminal}
+	if a.DefaultModel != "" {
+		groups = append(groups, a.Model)
+	}
+	if a.DefaultEffort != "" {
+		groups = append(groups, a.Effort)
+	}
+	fill := strings.NewReplacer("{session}", session, "{model}", a.DefaultModel, "{effort}", a.DefaultEffort)
 	argv := []string{path}
-	for _, arg := range a.Terminal {
-		argv = append(argv, strings.ReplaceAll(arg, "{session}", session))
+	for _, arg := range slices.Concat(groups...) {
+		argv = append(argv, fill.Replace(arg))
 	}
 	if a.FullPermissions() {
 		argv = append(argv, a.TerminalFull...)

@@ -121,6 +121,18 @@ func TestEndsOfTurns(t *testing.T) {
 	}
 }
 
+func TestAFailureThatIsAMessageTooIsNoAnswer(t *testing.T) {
+	const failed = `{"code":-32603,"message":"Internal error: API Error: 400 odd"}`
+	for text, reply := range map[string]string{"API Error: 400 odd": "", "I looked at it.": "I looked at it."} {
+		b, p := working(t, claude(t))
+		b.update(chunked(text))
+		b.failure(p, failed)
+		if end := b.outcome(); string(end.Reply) != reply || end.Status != agent.StatusFailed {
+			t.Errorf("after %q: %s, reply %q", text, end.Status, end.Reply)
+		}
+	}
+}
+
 func chunked(text string) string {
 	return `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + text + `"}}`
 }
