@@ -13,7 +13,7 @@ import (
 // agentCases are run in this order, each with every agent that it is for.
 var agentCases = []agentTest{
 	{"tool", always, caseTool},
-	{"say", always, caseSay},
+	{"say", turns, caseSay},
 	{"log", always, caseLog},
 	{"environment", turns, caseEnvironment},
 	{"large", turns, caseLarge},
@@ -21,7 +21,7 @@ var agentCases = []agentTest{
 	{"broken", turns | slow, caseBroken},
 	{"refusal", turns | slow, caseRefusal},
 	{"limit", turns | slow, caseLimit},
-	{"keyrefused", always, caseKeyRefused},
+	{"keyrefused", turns, caseKeyRefused},
 	{"signedout", turns, caseSignedOut},
 	{"model", turns, caseUnknownModel},
 	{"continue", always, caseContinue},
