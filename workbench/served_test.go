@@ -16,7 +16,7 @@ import (
 )
 
 // plain is a dialogue of short lines, for an agent that a test plays. The
-// agent says: ready, session ID, text WORDS, ask ID WORDS, gone ID, end STATUS
+// agent says: ready, session ID, text WORDS, ask ID WORDS, question ID WORDS, gone ID, end STATUS
 // WORDS. It is told: hello, prompt WORDS, steer WORDS, answer ID yes|no, stop.
 type plain struct {
 	S plainState
@@ -56,8 +56,11 @@ func (p *plain) Feed(b []byte, emit dialogue.Emit) {
 			p.S.Session = first
 		case "text":
 			emit(end, dialogue.Output{Event: &agent.Event{Kind: agent.Text, Text: rest}})
-		case "ask":
+		case "ask", "question":
 			q := dialogue.Ask{ID: first, Kind: dialogue.Permission, Risk: dialogue.Process, Summary: words, Request: json.RawMessage("{}")}
+			if verb == "question" {
+				q.Kind, q.Questions = dialogue.Question, []dialogue.Choice{{Text: words}}
+			}
 			p.S.Open = append(p.S.Open, q)
 			emit(end, dialogue.Output{Ask: &q})
 		case "gone":
