@@ -335,7 +335,7 @@ func (w *world) readable(name string) bool {
 	case "README", "version", "ctl", "errors", "agents":
 		return true
 	case "sessions":
-		return parts[1] == "shop" && filepath.Base(name) != "approve" && filepath.Base(name) != "input"
+		return parts[1] == "shop" && filepath.Base(name) != "approve"
 	case "runs", "worktrees":
 		text, err := os.ReadFile(filepath.Join(w.mount, "runs", parts[1], "session"))
 		return err == nil && string(text) == "shop\n"
