@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"time"
 
 	"scvfs/ledger"
 	"scvfs/workbench/activity"
@@ -50,7 +49,7 @@ func (t *turn) phaseOver(end *ending) (goesOn bool) {
 	next := *rec.Review
 	prompt, err := t.decide(rec, &next, end)
 	if err != nil {
-		*end = ending{state: ledger.Failed, detail: "the review could not go on: " + err.Error(), exit: end.exit, ran: end.ran, lives: end.lives, usage: end.usage}
+		*end = ending{state: ledger.Failed, detail: "the review could not go on: " + err.Error(), exit: end.exit, ran: end.ran, usage: end.usage}
 		next.Outcome = reviewStopped
 	}
 	t.outcome = next.Outcome
@@ -149,14 +148,14 @@ func (t *turn) reviewedResult(rec *ledger.Job, end *ending) error {
 }
 
 // nextPhase commits the end of one phase's run and the beginning of the next
-// one's, and hands it the job. began is false when the job was cancelled
-// meanwhile.
+// one's, and hands it the job: each phase is a run of its own, whose process is
+// gone when it is over. began is false when the job was cancelled meanwhile.
 func (t *turn) nextPhase(review *ledger.Review, prompt []byte, end *ending) (began bool, err error) {
 	w, s := t.w, t.j.s
 	s.tr.Lock()
 	defer s.tr.Unlock()
 	if cancel := t.j.record().Cancel; cancel != nil || t.unsaved != nil {
-		*end = ending{state: ledger.Cancelled, detail: "by the owner, between two phases of its review", exit: end.exit, ran: true, lives: end.lives}
+		*end = ending{state: ledger.Cancelled, detail: "by the owner, between two phases of its review", exit: end.exit, ran: true}
 		t.outcome = reviewStopped
 		return false, nil
 	}
@@ -165,13 +164,11 @@ func (t *turn) nextPhase(review *ledger.Review, prompt []byte, end *ending) (beg
 	review = &fresh
 	rec.Review = review
 	old := t.runRecord(end.state, end.detail)
-	if old.Updated, old.Ended = rec.Updated, rec.Updated; end.lives {
-		old.State, old.Detail, old.Ended = ledger.Idle, "", time.Time{}
-	}
+	old.Updated, old.Ended = rec.Updated, rec.Updated
 	convRec := t.phaseConversation(*end, old, rec)
 	a, err := w.phaseAgent(rec)
 	if err != nil {
-		*end = ending{state: ledger.Failed, detail: "the review cannot go on: " + err.Error(), exit: end.exit, ran: true, lives: end.lives}
+		*end = ending{state: ledger.Failed, detail: "the review cannot go on: " + err.Error(), exit: end.exit, ran: true}
 		t.outcome = reviewStopped
 		return false, nil
 	}
@@ -188,22 +185,15 @@ func (t *turn) nextPhase(review *ledger.Review, prompt []byte, end *ending) (beg
 	builder := t.conv
 	if err := w.advance(t.j, rec, also{
 		put: func(b *ledger.Batch) {
-			if old.ID != rec.Run {
-				b.PutRun(old)
-			}
+			b.PutRun(old)
 			if convRec != nil {
 				b.PutConversation(convRec)
 			}
 			g.put(b)
 		},
 		then: func() {
-			if !end.lives {
-				w.setLive(t.rec.ID, nil)
-				t.leaveServer()
-			}
-			if old.ID != rec.Run {
-				w.showRun(old)
-			}
+			w.setLive(t.rec.ID, nil)
+			w.showRun(old)
 			if convRec != nil {
 				s.putConversation(builder, convRec)
 			}
@@ -214,11 +204,7 @@ func (t *turn) nextPhase(review *ledger.Review, prompt []byte, end *ending) (beg
 		g.drop()
 		return false, err
 	}
-	if g.served {
-		g.turn.srv.hand(g.turn)
-	} else {
-		w.spawn(g.turn.serve)
-	}
+	w.spawn(g.turn.serve)
 	return true, nil
 }
 
