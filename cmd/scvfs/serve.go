@@ -149,6 +149,14 @@ func (d *instance) open(flags serveFlags) error {
 	if err := d.ownOrphans(); err != nil {
 		return err
 	}
+	if err := d.openBench(conf, layout); err != nil {
+		return err
+	}
+	return d.serveTree(flags)
+}
+
+// openBench opens the workbench over the ledger and the runs.
+func (d *instance) openBench(conf *config.Config, layout config.Layout) error {
 	table, err := conf.Table()
 	if err != nil {
 		return err
@@ -161,9 +169,12 @@ func (d *instance) open(flags serveFlags) error {
 		State: layout.State, Mount: d.mount, Ledger: d.ledger, Runs: d.runs, Worktrees: worktrees, Agents: table, Config: conf,
 		Log: d.log, Umask: &d.umask, Shell: os.Getenv("SHELL"), Version: versionLine(),
 	})
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// serveTree serves the tree of the workbench over 9P, where the flags say so,
+// and mounts it.
+func (d *instance) serveTree(flags serveFlags) error {
 	work, err := os.Getwd()
 	if err != nil {
 		work = "/"
