@@ -25,9 +25,6 @@ type client struct {
 	limitTold, limitSaid string
 	// limit is a time limit, in seconds, in which a tool is sure to start.
 	limit int
-	// inline says that its terminal keeps to the main screen, and on a resize
-	// erases what it wrote as if the lines had been wrapped anew.
-	inline bool
 	// skips are the cases that cannot be run with it, and why.
 	skips map[string]string
 }
@@ -121,7 +118,7 @@ home = "HOME/none"
 			}),
 		},
 		{
-			name: "gemini", label: "gemini", inline: true, limit: 15, signin: "sign in", otherModel: "gemini-no-such-model",
+			name: "gemini", label: "gemini", limit: 15, signin: "sign in", otherModel: "gemini-no-such-model",
 			brokenSaid: "the server is down", limitTold: soon, limitSaid: "try again in 20 seconds",
 			config: `[agents.gemini]
 permissions = "full"
